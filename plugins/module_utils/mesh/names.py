@@ -1,0 +1,83 @@
+# Copyright (c) 2026, the meshops.istio contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The names Istio gives to things, told once.
+
+Source: the istiod chart (manifests/charts/istio-control/istio-discovery/templates) and istioctl (istioctl/pkg/tag), 1.24 to 1.32.
+"""
+
+from __future__ import annotations
+
+import re
+
+REVISION_LABEL = "istio.io/rev"
+TAG_LABEL = "istio.io/tag"
+INJECTION_LABEL = "istio-injection"
+INJECTION_LABELS = (REVISION_LABEL, INJECTION_LABEL)
+INJECT_LABEL = "sidecar.istio.io/inject"
+STATUS_ANNOTATION = "sidecar.istio.io/status"
+PROXY_CONTAINER = "istio-proxy"
+GATEWAY_TEMPLATES_ANNOTATION = "inject.istio.io/templates"
+ISTIOD_LABELS = {"app": "istiod"}
+
+DEFAULT = "default"
+"""The revision of an install without one, and the tag that serves istio-injection=enabled."""
+
+INJECTOR_SUFFIX = "sidecar-injector.istio.io"
+"""Every injecting webhook entry ends so; istiod patches the caBundle of no other (pkg/webhooks/webhookpatch.go)."""
+
+DEFAULT_VALIDATOR = "istiod-default-validator"
+DEFAULT_ISTIO_NAMESPACE = "istio-system"
+NEVER_MATCH = {"matchLabels": {"istio.io/deactivated": "never-match"}}
+"""The selectors of an injector that istioctl has switched off (istioctl/pkg/util/common.go)."""
+
+OPERATOR_LABEL_PART = "operator.istio.io"
+"""Labels with this part let istioctl prune an object together with a revision."""
+
+MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
+MANAGED_BY = "meshops.istio"
+HELM_RELEASE_ANNOTATION = "meta.helm.sh/release-name"
+OWNING_NAMESPACE_LABEL = "install.operator.istio.io/owning-resource-namespace"
+
+RESTARTED_AT_ANNOTATION = "kubectl.kubernetes.io/restartedAt"
+
+_DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+
+
+def is_dns_label(name: str) -> bool:
+    """Whether a revision or tag may have this name: istiod builds Service names from it."""
+    return _DNS_LABEL.fullmatch(name) is not None
+
+
+def with_revision(name: str, revision: str) -> str:
+    """The name of an object that a revision has its own copy of: ``istiod-canary``, or plain ``istiod`` without a revision."""
+    return name if revision == DEFAULT else f"{name}-{revision}"
+
+
+def istiod_name(revision: str) -> str:
+    """The Deployment, Service and ServiceAccount of a revision."""
+    return with_revision("istiod", revision)
+
+
+def _webhook_name(base: str, istio_namespace: str) -> str:
+    return base if istio_namespace == DEFAULT_ISTIO_NAMESPACE else f"{base}-{istio_namespace}"
+
+
+def injector_name(revision: str, istio_namespace: str) -> str:
+    """The MutatingWebhookConfiguration of a revision."""
+    return _webhook_name(with_revision("istio-sidecar-injector", revision), istio_namespace)
+
+
+def tag_webhook_name(tag: str, istio_namespace: str) -> str:
+    """The MutatingWebhookConfiguration of a tag."""
+    return _webhook_name(f"istio-revision-tag-{tag}", istio_namespace)
+
+
+def tag_service_name(tag: str) -> str:
+    """The Service of a tag (since Istio 1.28)."""
+    return f"istiod-revision-tag-{tag}"
+
+
+def validator_name(revision: str, istio_namespace: str) -> str:
+    """The ValidatingWebhookConfiguration of a revision."""
+    return f"{with_revision('istio-validator', revision)}-{istio_namespace}"

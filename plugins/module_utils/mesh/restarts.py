@@ -1,0 +1,115 @@
+# Copyright (c) 2026, the meshops.istio contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which workloads have to be restarted, and which restart has succeeded or failed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .workloads import ROLLING_KINDS, Owner, Pod, Workload
+
+SCOPES = ("all", "workloads", "gateways")
+
+
+@dataclass(frozen=True)
+class Restart:
+    """What is to be done with one workload: restart it, or why not."""
+
+    workload: Workload
+    wanted: str | None
+    outcome: str
+    reason: str
+
+    @property
+    def due(self) -> bool:
+        return self.outcome == "restart"
+
+
+def plan_restarts(
+    workloads: Iterable[Workload],
+    controllers: Mapping[Owner, Mapping[str, Any]],
+    wanted: Callable[[Pod], str | None],
+    *,
+    scope: str = "all",
+    on_revision: str | None = None,
+) -> list[Restart]:
+    """One entry for every workload in scope, whether it is restarted or not.
+
+    A workload is stale when one of its pods was injected by another revision than its successor would be; images and versions do not
+    matter, because two revisions may share them.
+
+    Args:
+        workloads: with their pods.
+        controllers: the objects of the kinds in ROLLING_KINDS, by owner.
+        wanted: the revision that the successor of a pod shall get, None when nobody would inject it.
+        scope: "all", only "gateways", or only "workloads" (everything else).
+        on_revision: only workloads with a pod of this revision.
+    """
+    chosen = [
+        workload
+        for workload in workloads
+        if (scope == "all" or workload.gateway == (scope == "gateways")) and (on_revision is None or on_revision in workload.revisions)
+    ]
+    return [_restart(workload, controllers.get(workload.owner), wanted) for workload in chosen]
+
+
+def _restart(workload: Workload, controller: Mapping[str, Any] | None, wanted: Callable[[Pod], str | None]) -> Restart:
+    targets = {pod.name: wanted(pod) for pod in workload.pods}
+    first = next((target for target in targets.values() if target is not None), None)
+    stale = [pod for pod in workload.pods if pod.revision != targets[pod.name]]
+    if not stale:
+        return Restart(workload, first, "current", "every pod has the wanted revision")
+    if any(targets[pod.name] is None for pod in stale):
+        return Restart(workload, first, "not_restartable", "nobody would inject its new pods, they would lose their sidecar")
+    obstacle = why_not_restartable(workload.owner.kind, controller)
+    if obstacle:
+        return Restart(workload, first, "not_restartable", obstacle)
+    return Restart(workload, first, "restart", f"{len(stale)} of {len(workload.pods)} pods are stale")
+
+
+def why_not_restartable(kind: str, controller: Mapping[str, Any] | None) -> str:
+    """Why a restart of the pod template would not replace the pods, empty when it would."""
+    if kind == "Pod":
+        return "no controller would bring the pod back; replace it yourself"
+    if kind not in ROLLING_KINDS:
+        return f"a {kind} does not replace its pods when restarted; let it finish or replace them yourself"
+    if controller is None:
+        return f"its {kind} does not exist any more"
+    if controller["spec"].get("paused"):
+        return "its Deployment is paused; resume it first"
+    if (controller["spec"].get("updateStrategy") or {}).get("type") == "OnDelete":
+        return f"its {kind} replaces pods only when they are deleted (OnDelete); delete them yourself"
+    return ""
+
+
+def rollout_problem(kind: str, controller: Mapping[str, Any]) -> str:
+    """What a rollout still waits for, empty when it is complete (kubectl: pkg/polymorphichelpers/rollout_status.go)."""
+    spec, status = controller["spec"], controller.get("status") or {}
+    if status.get("observedGeneration", 0) < controller["metadata"].get("generation", 0):
+        return "its controller has not seen the change yet"
+    if kind == "DaemonSet":
+        wanted, updated = status.get("desiredNumberScheduled", 0), status.get("updatedNumberScheduled", 0)
+        ready, total = status.get("numberAvailable", 0), wanted
+    else:
+        wanted, updated = spec.get("replicas", 1), status.get("updatedReplicas", 0)
+        ready, total = status.get("availableReplicas", 0), status.get("replicas", 0)
+    if updated < wanted:
+        return f"{updated} of {wanted} pods are new"
+    if total > updated:
+        return f"{total - updated} old pods are left"
+    if ready < wanted:
+        return f"{ready} of {wanted} pods are available"
+    return ""
+
+
+def rollout_failure(controller: Mapping[str, Any]) -> str:
+    """Why a rollout will not complete by waiting, empty when nothing says so."""
+    for condition in (controller.get("status") or {}).get("conditions") or ():
+        if condition["type"] == "Progressing" and condition.get("reason") == "ProgressDeadlineExceeded":
+            return f"its rollout makes no progress: {condition.get('message', '')}"
+        if condition["type"] == "ReplicaFailure" and condition["status"] == "True":
+            return f"its pods cannot be created: {condition.get('message', '')}"
+    return ""

@@ -1,0 +1,126 @@
+# Copyright (c) 2026, the meshops.istio contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One look at the mesh: everything the other rooms compute on, read at one time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .injection import Injector, Verdict, injectors_of, verdict
+from .names import DEFAULT_ISTIO_NAMESPACE, INJECTION_LABELS
+from .refusal import Refusal
+from .revisions import Revision, Tag, default_owner, labels_of, revisions_of, tags_of
+from .selectors import Labels
+from .workloads import Pod, Workload, pods_of, workloads_of
+
+Raw = Mapping[str, Sequence[Mapping[str, Any]]]
+"""Lists of Kubernetes objects by noun, as module_utils/cluster/read.py returns them; a noun that was not read is absent."""
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """The mesh as the API server describes it, with everything that follows from it worked out on demand."""
+
+    raw: Raw
+    istio_namespace: str = DEFAULT_ISTIO_NAMESPACE
+
+    @cached_property
+    def injectors(self) -> list[Injector]:
+        return injectors_of(self.raw["mutating"], self.raw["services"], self.raw["endpoint_slices"])
+
+    @cached_property
+    def revisions(self) -> dict[str, Revision]:
+        return {revision.name: revision for revision in revisions_of(self.raw["istiod_deployments"], self.injectors)}
+
+    @cached_property
+    def tags(self) -> dict[str, Tag]:
+        return {tag.name: tag for tag in tags_of(self.raw["services"], self.injectors)}
+
+    @cached_property
+    def default_revision(self) -> str | None:
+        return default_owner(self.injectors)
+
+    @cached_property
+    def namespaces(self) -> dict[str, Labels]:
+        """The labels of every namespace that is not being deleted."""
+        return {
+            namespace["metadata"]["name"]: labels_of(namespace)
+            for namespace in self.raw["namespaces"]
+            if not namespace["metadata"].get("deletionTimestamp")
+        }
+
+    @cached_property
+    def pods(self) -> list[Pod]:
+        return pods_of(self.raw["pods"], self.raw["replica_sets"])
+
+    @cached_property
+    def workloads(self) -> list[Workload]:
+        return workloads_of(self.pods)
+
+    @cached_property
+    def pods_by_revision(self) -> dict[str, dict[str, int]]:
+        """Namespace → revision → pods."""
+        counted: dict[str, Counter[str]] = {}
+        for pod in self.pods:
+            counted.setdefault(pod.namespace, Counter())[pod.revision] += 1
+        return {namespace: dict(sorted(counter.items())) for namespace, counter in counted.items()}
+
+    def verdict(self, namespace: str, pod: Labels | None = None) -> Verdict:
+        """Who injects a pod born now in a namespace."""
+        return verdict(self.injectors, self.namespaces.get(namespace, {}), pod or {})
+
+    def wanted(self, pod: Pod) -> str | None:
+        """The revision that a successor of this pod would get, None when nobody injects it."""
+        return self.verdict(pod.namespace, pod.labels).revision
+
+    def tag_used_by(self, namespace: str) -> str | None:
+        """The tag through which pods of a namespace are injected now."""
+        return self.verdict(namespace).tag
+
+    def require_revision(self, name: str) -> Revision:
+        """The revision of this name.
+
+        Raises:
+            Refusal: no control plane has it.
+        """
+        if name not in self.revisions:
+            known = ", ".join(self.revisions) or "none"
+            raise Refusal(f'revision "{name}" does not exist in this cluster (known: {known}). Install it first, or correct the name.')
+        return self.revisions[name]
+
+    def require_namespaces(self, names: Sequence[str]) -> list[str]:
+        """The same names, once each and in order.
+
+        Raises:
+            Refusal: at least one of them does not exist.
+        """
+        missing = sorted(set(names) - self.namespaces.keys())
+        if missing:
+            raise Refusal(f"namespace {', '.join(missing)} does not exist in this cluster. Correct the name, or create it first.")
+        return list(dict.fromkeys(names))
+
+    def resolve(self, name: str) -> Revision:
+        """The revision behind the name of a revision or a tag.
+
+        Raises:
+            Refusal: it is neither, so a pod that asks for it would start without a sidecar, silently.
+        """
+        if name in self.tags:
+            return self.require_revision(self.tags[name].revision)
+        if name in self.revisions:
+            return self.revisions[name]
+        known = ", ".join([*self.revisions, *self.tags]) or "none"
+        raise Refusal(
+            f'"{name}" is no revision and no tag of this cluster (known: {known}); pods that ask for it would start without a sidecar. '
+            "Install the revision or set the tag first, or correct the name."
+        )
+
+
+def injection_labels(labels: Labels) -> dict[str, str | None]:
+    """The two labels that decide about injection, None for an absent one: the shape in which they are remembered and restored."""
+    return {label: labels.get(label) for label in INJECTION_LABELS}

@@ -1,0 +1,153 @@
+# Copyright (c) 2026, the meshops.istio contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Pods, and the workloads that own them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .names import GATEWAY_TEMPLATES_ANNOTATION, PROXY_CONTAINER, REVISION_LABEL, STATUS_ANNOTATION
+from .revisions import annotations_of, labels_of
+
+ROLLING_KINDS = ("DaemonSet", "Deployment", "StatefulSet")
+"""Kinds whose controller replaces the pods when the pod template changes."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """What owns pods: the outermost controller that is known, or the pod itself."""
+
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Pod:
+    """A pod with a proxy in it, alive or terminating."""
+
+    namespace: str
+    name: str
+    labels: Mapping[str, str]
+    owner: Owner
+    revision: str
+    gateway: bool
+    ready: bool
+    terminating: bool
+    trouble: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True)
+class Workload:
+    """All pods with a proxy of one owner."""
+
+    owner: Owner
+    pods: tuple[Pod, ...]
+
+    @property
+    def gateway(self) -> bool:
+        return any(pod.gateway for pod in self.pods)
+
+    @property
+    def revisions(self) -> dict[str, int]:
+        """How many pods each revision injected."""
+        return dict(sorted(Counter(pod.revision for pod in self.pods).items()))
+
+
+def revision_of_pod(pod: Mapping[str, Any]) -> str | None:
+    """The revision that injected a pod, None without a proxy.
+
+    Istio stamps the resolved revision, never the tag, as an annotation (pkg/kube/inject/webhook.go); the label of the same name is
+    the user's wish only.
+    """
+    annotations = annotations_of(pod)
+    if STATUS_ANNOTATION not in annotations and not _has_proxy(pod):
+        return None
+    return annotations.get(REVISION_LABEL) or _status_revision(annotations.get(STATUS_ANNOTATION))
+
+
+def _status_revision(status: str | None) -> str | None:
+    try:
+        return json.loads(status or "{}").get("revision")
+    except ValueError:
+        return None
+
+
+def _has_proxy(pod: Mapping[str, Any]) -> bool:
+    spec = pod["spec"]
+    return any(part.get("name") == PROXY_CONTAINER for part in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())])
+
+
+def pods_of(pods: Iterable[Mapping[str, Any]], replica_sets: Iterable[Mapping[str, Any]]) -> list[Pod]:
+    """Every pod with a proxy that is not over yet (phase Succeeded or Failed)."""
+    deployments = {
+        (replica_set["metadata"]["namespace"], replica_set["metadata"]["name"]): controller["name"]
+        for replica_set in replica_sets
+        if (controller := _controller(replica_set)) and controller["kind"] == "Deployment"
+    }
+    return [
+        _pod(pod, revision, deployments)
+        for pod in pods
+        if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed") and (revision := revision_of_pod(pod))
+    ]
+
+
+def _controller(thing: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    return next((owner for owner in thing["metadata"].get("ownerReferences") or () if owner.get("controller")), None)
+
+
+def _pod(pod: Mapping[str, Any], revision: str, deployments: Mapping[tuple[str, str], str]) -> Pod:
+    metadata, status = pod["metadata"], pod.get("status") or {}
+    namespace, controller = metadata["namespace"], _controller(pod)
+    owner = Owner(controller["kind"], namespace, controller["name"]) if controller else Owner("Pod", namespace, metadata["name"])
+    if owner.kind == "ReplicaSet" and (namespace, owner.name) in deployments:
+        owner = Owner("Deployment", namespace, deployments[namespace, owner.name])
+    return Pod(
+        namespace=namespace,
+        name=metadata["name"],
+        labels=labels_of(pod),
+        owner=owner,
+        revision=revision,
+        gateway=_is_gateway(pod),
+        ready=any(part["type"] == "Ready" and part["status"] == "True" for part in status.get("conditions") or ()),
+        terminating=bool(metadata.get("deletionTimestamp")),
+        trouble=trouble_of(pod),
+    )
+
+
+def _is_gateway(pod: Mapping[str, Any]) -> bool:
+    if "gateway" in annotations_of(pod).get(GATEWAY_TEMPLATES_ANNOTATION, ""):
+        return True
+    return any(part.get("name") == PROXY_CONTAINER and "router" in (part.get("args") or ()) for part in pod["spec"].get("containers") or ())
+
+
+def trouble_of(pod: Mapping[str, Any]) -> str:
+    """Why a pod will not become ready by waiting, empty when nothing says so."""
+    status = pod.get("status") or {}
+    for part in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
+        reason = ((part.get("state") or {}).get("waiting") or {}).get("reason")
+        if reason in ("CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainerConfigError"):
+            return f'container "{part["name"]}" is in {reason}'
+    return ""
+
+
+def workloads_of(pods: Iterable[Pod]) -> list[Workload]:
+    """The pods by owner, in order of namespace, kind and name. A terminating pod belongs to its workload until it is gone."""
+    grouped: dict[Owner, list[Pod]] = {}
+    for pod in pods:
+        grouped.setdefault(pod.owner, []).append(pod)
+    return [
+        Workload(owner, tuple(sorted(grouped[owner], key=str)))
+        for owner in sorted(grouped, key=lambda owner: (owner.namespace, owner.kind, owner.name))
+    ]
