@@ -1,0 +1,129 @@
+# Copyright (c) 2026, the meshops.istio contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One look at everything the core computes on, as lists of the API server's own JSON by noun."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .client import Cluster, Object, Objects
+from .paths import (
+    CONFIG_MAPS,
+    DEPLOYMENTS,
+    ENDPOINT_SLICES,
+    MUTATING_WEBHOOKS,
+    NAMESPACES,
+    PODS,
+    REPLICA_SETS,
+    SERVICES,
+    VALIDATING_WEBHOOKS,
+    WORKLOADS,
+)
+
+Raw = dict[str, Objects]
+"""Noun → objects, the input of mesh.snapshot.Mesh."""
+
+
+def read_control_plane(cluster: Cluster, istio_namespace: str) -> Raw:
+    """Webhook configurations, namespaces, and what lives where istiods live: the istio namespace and those that webhooks point into.
+
+    Nouns: mutating, validating, namespaces, services, endpoint_slices, config_maps, istiod_deployments.
+    """
+    mutating = cluster.list(MUTATING_WEBHOOKS(), trim=without_managed_fields)
+    validating = cluster.list(VALIDATING_WEBHOOKS(), trim=without_managed_fields)
+    homes = sorted({istio_namespace} | _injector_namespaces(mutating))
+    return {
+        "mutating": mutating,
+        "validating": validating,
+        "namespaces": cluster.list(NAMESPACES(), trim=without_managed_fields),
+        "services": _each(cluster, homes, SERVICES),
+        "endpoint_slices": _each(cluster, homes, ENDPOINT_SLICES),
+        "config_maps": _each(cluster, homes, CONFIG_MAPS),
+        "istiod_deployments": _each(cluster, homes, DEPLOYMENTS, label_selector="app=istiod"),
+    }
+
+
+def read_mesh(cluster: Cluster, istio_namespace: str) -> Raw:
+    """The control planes, and everything they inject.
+
+    Nouns: those of read_control_plane, and pods (trimmed to what is judged), replica_sets (metadata), workloads (metadata, and of spec
+    and status what says how a rollout stands).
+    """
+    return {
+        **read_control_plane(cluster, istio_namespace),
+        "pods": cluster.list(PODS(), trim=trim_pod),
+        "replica_sets": cluster.list(REPLICA_SETS(), metadata_only=True, trim=without_managed_fields),
+        "workloads": [workload for kind in WORKLOADS for workload in cluster.list(kind(), trim=trim_workload)],
+    }
+
+
+def _injector_namespaces(configurations: Iterable[Object]) -> set[str]:
+    """Where injectors' Services are; webhooks of others do not matter."""
+    return {
+        webhook["clientConfig"]["service"]["namespace"]
+        for configuration in configurations
+        for webhook in configuration.get("webhooks") or ()
+        if webhook["name"].endswith("sidecar-injector.istio.io") and webhook.get("clientConfig", {}).get("service")
+    }
+
+
+def _each(cluster: Cluster, namespaces: Iterable[str], resource: Any, label_selector: str = "") -> Objects:
+    return [
+        found
+        for namespace in namespaces
+        for found in cluster.list(resource(namespace), label_selector=label_selector, trim=without_managed_fields)
+    ]
+
+
+def without_managed_fields(thing: Object) -> Object:
+    """The object without the record of who set which field, often half of its size."""
+    thing["metadata"].pop("managedFields", None)
+    return thing
+
+
+def trim_pod(pod: Object) -> Object:
+    """Of a pod, what says who owns it, who injected it and how it is."""
+    spec, status = pod["spec"], pod.get("status") or {}
+    return {
+        **_head(pod),
+        "spec": {
+            "nodeName": spec.get("nodeName"),
+            "hostNetwork": bool(spec.get("hostNetwork")),
+            "containers": [_trim_container(container) for container in spec.get("containers") or ()],
+            "initContainers": [_trim_container(container) for container in spec.get("initContainers") or ()],
+        },
+        "status": {
+            **_some(status, "phase", "reason", "podIP", "conditions"),
+            "containerStatuses": [_some(part, "name", "ready", "restartCount", "state") for part in status.get("containerStatuses") or ()],
+            "initContainerStatuses": [
+                _some(part, "name", "ready", "restartCount", "state") for part in status.get("initContainerStatuses") or ()
+            ],
+        },
+    }
+
+
+def trim_workload(workload: Object) -> Object:
+    """Of a Deployment, StatefulSet or DaemonSet, what says how a rollout stands and what its pods are labelled with."""
+    spec = workload["spec"]
+    return {
+        **_head(workload),
+        "spec": {
+            **_some(spec, "replicas", "strategy", "updateStrategy", "podManagementPolicy", "paused", "minReadySeconds", "selector"),
+            "template": {"metadata": _some(spec["template"].get("metadata") or {}, "labels", "annotations")},
+        },
+        "status": workload.get("status") or {},
+    }
+
+
+def _head(thing: Object) -> Object:
+    return {"apiVersion": thing.get("apiVersion"), "kind": thing.get("kind"), "metadata": without_managed_fields(thing)["metadata"]}
+
+
+def _trim_container(container: Object) -> Object:
+    return _some(container, "name", "image", "args", "restartPolicy")
+
+
+def _some(thing: Object, *names: str) -> Object:
+    return {name: thing[name] for name in names if name in thing}
