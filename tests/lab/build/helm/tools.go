@@ -1,0 +1,6 @@
+//go:build tools
+
+// Package tools names the program the lab builds, so that go.mod pins it.
+package tools
+
+import _ "helm.sh/helm/v3/cmd/helm"
