@@ -22,9 +22,9 @@ class Paths:
     def from_environment(cls) -> Paths:
         """MESHLAB_HOME, else meshlab in the user's cache directory."""
         if home := os.environ.get("MESHLAB_HOME"):
-            return cls(Path(home).expanduser().absolute())
+            return cls(Path(home).expanduser().resolve())
         cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-        return cls(Path(cache).expanduser().absolute() / "meshlab")
+        return cls(Path(cache).expanduser().resolve() / "meshlab")
 
     @property
     def cache(self) -> Path:

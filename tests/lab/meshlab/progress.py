@@ -9,8 +9,9 @@ import time
 from typing import TextIO
 
 WIDTH = 28
+LOG_FIRST = 5.0
 LOG_EVERY = 60.0
-"""Seconds between two lines about the same unfinished step where output is no terminal."""
+"""Seconds until the first line, and between two lines, about an unfinished step where output is no terminal."""
 
 
 def duration(seconds: float) -> str:
@@ -29,19 +30,21 @@ class Progress:
         self._live = self._stream.isatty()
         self._name = ""
         self._started = 0.0
-        self._spoken = 0.0
+        self._doing = ""
+        self._speak_at = 0.0
 
     def start(self, name: str, doing: str) -> None:
         """Begin a step: `name` is the component, `doing` the verb, as in "building"."""
         self._name, self._doing = name, doing
-        self._started = self._spoken = time.monotonic()
-        self._show(f"{doing} ...")
+        self._started = time.monotonic()
+        self._speak_at = self._started + (0 if self._live else LOG_FIRST)
+        self.tick()
 
     def tick(self) -> None:
         """Say how long the step takes already."""
         now = time.monotonic()
-        if self._live or now - self._spoken >= LOG_EVERY:
-            self._spoken = now
+        if now >= self._speak_at:
+            self._speak_at = now + (0 if self._live else LOG_EVERY)
             self._show(f"{self._doing} ... {duration(now - self._started)}")
 
     def done(self, result: str) -> None:

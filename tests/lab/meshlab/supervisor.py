@@ -106,7 +106,8 @@ class Supervisor:
                 self._client = None
 
     def _handle(self, request: dict[str, Any]) -> None:
-        self._host_pid = request.get("pid", self._host_pid)
+        if (pid := request.get("pid", 0)) > 1:  # a command run inside the lab would see 1
+            self._host_pid = pid
         if version := request.get("kubelet_version"):
             self._settings = Settings(version)
         if request["do"] == "reset":

@@ -48,7 +48,6 @@ def stop(paths: Paths, namespace: str | None = None) -> None:
     """Remove the clients, of one namespace or of all, and wait until they have finished their last requests."""
     where = ["--namespace", namespace] if namespace else ["--all-namespaces"]
     _kubectl(paths, "delete", "deployments", *where, f"--selector={LABEL}", "--cascade=foreground", "--wait", f"--timeout={READY_WITHIN}s")
-    _kubectl(paths, "wait", "pods", *where, f"--selector={LABEL}", "--for=delete", f"--timeout={READY_WITHIN}s")
 
 
 def report(paths: Paths) -> dict[str, Any]:
