@@ -128,6 +128,11 @@ def is_injecting_entry(entry: Mapping[str, Any]) -> bool:
     return str(entry.get("name", "")).endswith(INJECTOR_SUFFIX)
 
 
+def is_injector_refusal(message: str) -> bool:
+    """Whether the API server refused a pod because an injector could not be called or denied it, not because of somebody else's rule."""
+    return INJECTOR_SUFFIX in message
+
+
 def ready_services(endpoint_slices: Iterable[Mapping[str, Any]]) -> set[str]:
     """The Services ("namespace/name") with at least one ready endpoint."""
     return {

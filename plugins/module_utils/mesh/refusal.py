@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class Refusal(Exception):  # noqa: N818 - it is an answer, not an accident
+class Refusal(Exception):
     """Something that must not be done: a finished sentence with object, reason and remedy, and details for the result."""
 
     def __init__(self, message: str, **details: Any) -> None:

@@ -84,7 +84,8 @@ def own_objects(mesh: Mesh, revision: str) -> list[Ref]:
     Source: the istiod chart; the names follow from the revision. Shared objects (CRDs, base, CNI, ztunnel, gateways, the CA secret,
     root certificates, tags, the default validator) are not among them.
     """
-    home, suffix = mesh.revisions[revision].namespace, f"-{mesh.istio_namespace}"
+    home = mesh.revisions[revision].namespace if revision in mesh.revisions else mesh.istio_namespace
+    suffix = f"-{mesh.istio_namespace}"
     istiod = istiod_name(revision)
     config_maps = ("istio", "istio-sidecar-injector", "values", "pilot-jwks-extra-cacerts")
     cluster_roles = ("istiod-clusterrole", "istiod-gateway-controller", "istio-reader-clusterrole")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .refusal import Refusal
 from .workloads import ROLLING_KINDS, Owner, Pod, Workload
 
 SCOPES = ("all", "workloads", "gateways")
@@ -26,6 +27,24 @@ class Restart:
     @property
     def due(self) -> bool:
         return self.outcome == "restart"
+
+    @property
+    def expected(self) -> dict[str, int]:
+        """Pods by revision once it has moved."""
+        return {self.wanted: len(self.workload.pods)} if self.wanted and self.due else self.workload.revisions
+
+    def as_result(self, after: Mapping[str, int] | None = None, moved_at: str | None = None) -> dict[str, Any]:
+        """As modules return it; with the pods by revision after the move it counts as restarted."""
+        return {
+            "kind": self.workload.owner.kind,
+            "namespace": self.workload.owner.namespace,
+            "name": self.workload.owner.name,
+            "before": self.workload.revisions,
+            "after": dict(after) if after is not None else self.workload.revisions,
+            "outcome": "restarted" if after is not None else self.outcome,
+            "reason": self.reason,
+            "moved_at": moved_at,
+        }
 
 
 def plan_restarts(
@@ -68,6 +87,21 @@ def _restart(workload: Workload, controller: Mapping[str, Any] | None, wanted: C
     if obstacle:
         return Restart(workload, first, "not_restartable", obstacle)
     return Restart(workload, first, "restart", f"{len(stale)} of {len(workload.pods)} pods are stale")
+
+
+def refuse_wrong_injector(restarts: Iterable[Restart], revision: str) -> None:
+    """Stop before a restart that would not bring the revision the user names.
+
+    Raises:
+        Refusal: the new pods of some workload would be injected by another revision.
+    """
+    others = [restart for restart in restarts if restart.wanted != revision]
+    if others:
+        first = others[0]
+        raise Refusal(
+            f'{len(others)} workloads would not get revision "{revision}", nothing was restarted: new pods of {first.workload.owner} are '
+            f"injected by {first.wanted or 'nobody'}. Move the label or tag first (ns_revision_label, istio_tag)."
+        )
 
 
 def why_not_restartable(kind: str, controller: Mapping[str, Any] | None) -> str:

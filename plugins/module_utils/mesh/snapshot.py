@@ -16,7 +16,7 @@ from .names import DEFAULT_ISTIO_NAMESPACE, INJECTION_LABELS
 from .refusal import Refusal
 from .revisions import Revision, Tag, default_owner, labels_of, revisions_of, tags_of
 from .selectors import Labels
-from .workloads import Pod, Workload, pods_of, workloads_of
+from .workloads import Owner, Pod, Workload, pods_of, workloads_of
 
 Raw = Mapping[str, Sequence[Mapping[str, Any]]]
 """Lists of Kubernetes objects by noun, as module_utils/cluster/read.py returns them; a noun that was not read is absent."""
@@ -61,6 +61,11 @@ class Mesh:
     @cached_property
     def workloads(self) -> list[Workload]:
         return workloads_of(self.pods)
+
+    @cached_property
+    def controllers(self) -> dict[Owner, Mapping[str, Any]]:
+        """The Deployments, StatefulSets and DaemonSets, as the API server has them."""
+        return {Owner(thing["kind"], thing["metadata"]["namespace"], thing["metadata"]["name"]): thing for thing in self.raw["workloads"]}
 
     @cached_property
     def pods_by_revision(self) -> dict[str, dict[str, int]]:

@@ -1,0 +1,153 @@
+# Copyright (c) 2026, the meshops.istio contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Installing a revision with istioctl, only when the cluster is not as rendered already."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from ..cluster.client import Cluster, Object, Objects
+from ..cluster.kubeconfig import kubeconfig_of
+from ..cluster.paths import path_of
+from ..mesh.names import DEFAULT, OPERATOR_LABEL_PART
+from ..mesh.refusal import Refusal
+from ..mesh.revisions import labels_of
+
+YAML_IMPORT_ERROR = ""
+try:
+    import yaml
+except ImportError:
+    YAML_IMPORT_ERROR = traceback.format_exc()
+
+ISTIOCTL_MANAGER = "istio-operator"
+"""The field manager of istioctl install."""
+
+VOLATILE = frozenset({"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp"})
+PATCHED_BY_ISTIOD = frozenset({"caBundle", "failurePolicy"})
+
+RunCommand = Callable[..., "tuple[int, str, str]"]
+
+
+@dataclass(frozen=True)
+class Istioctl:
+    """An istioctl of one version, with the specification of one revision.
+
+    Attributes:
+        run: AnsibleModule.run_command.
+        binary: path or name of the program.
+        revision: what it installs.
+        spec: the spec of an IstioOperator.
+    """
+
+    run: RunCommand
+    cluster: Cluster
+    binary: str
+    revision: str
+    spec: Mapping[str, Any]
+    istio_namespace: str
+
+    def render(self) -> Objects:
+        """The manifests of the revision; asks the cluster nothing.
+
+        Raises:
+            Refusal: istioctl cannot be run, or finds the specification wrong.
+        """
+        with self._operator_file() as operator:
+            output = self._call(["manifest", "generate", "--filename", operator, "--revision", self.revision])
+        return [manifest for manifest in yaml.safe_load_all(output) if manifest]
+
+    def install(self, wait_timeout: float) -> None:
+        """Install the revision and wait for its pods.
+
+        Raises:
+            Refusal: the install failed, with what istioctl says.
+        """
+        with self._operator_file() as operator, self._kubeconfig() as kubeconfig:
+            arguments = ["install", "--filename", operator, "--revision", self.revision, "--skip-confirmation"]
+            self._call([*arguments, "--kubeconfig", kubeconfig, "--readiness-timeout", f"{int(wait_timeout)}s"])
+
+    def _call(self, arguments: Sequence[str]) -> str:
+        try:
+            code, output, errors = self.run([self.binary, *arguments], handle_exceptions=False)
+        except OSError as error:
+            raise Refusal(
+                f'istioctl cannot be run: "{self.binary}": {error.strerror or error}. Name one of the version to install (option istioctl).'
+            ) from error
+        if code:
+            said = " ".join((errors or output).split())[-1500:]
+            raise Refusal(f'istioctl {arguments[0]} of revision "{self.revision}" failed: {said}')
+        return output
+
+    @contextmanager
+    def _operator_file(self) -> Iterator[str]:
+        operator = {"apiVersion": "install.istio.io/v1alpha1", "kind": "IstioOperator", "metadata": {"namespace": self.istio_namespace}}
+        with _private_file({**operator, "spec": dict(self.spec)}) as path:
+            yield path
+
+    @contextmanager
+    def _kubeconfig(self) -> Iterator[str]:
+        """The module's own connection, so that istioctl cannot reach another cluster."""
+        with _private_file(kubeconfig_of(self.cluster.api_client)) as path:
+            yield path
+
+
+@contextmanager
+def _private_file(content: Mapping[str, Any]) -> Iterator[str]:
+    handle, path = tempfile.mkstemp(suffix=".json", prefix="meshops-")
+    try:
+        with os.fdopen(handle, "w") as file:
+            json.dump(content, file)
+        yield path
+    finally:
+        os.unlink(path)
+
+
+def differing(cluster: Cluster, manifests: Objects) -> list[str]:
+    """The revision's own objects that are not as rendered, by server-side apply dry run; empty when an install would change nothing.
+
+    The shared base (CRDs and the like) is left out: a newer revision may have brought a newer one, which is no reason to install again.
+    """
+    return [
+        f"{manifest['kind']} {manifest['metadata']['name']}"
+        for manifest in manifests
+        if labels_of(manifest).get("operator.istio.io/component") != "Base" and _differs(cluster, manifest)
+    ]
+
+
+def _differs(cluster: Cluster, manifest: Object) -> bool:
+    try:
+        path = path_of(manifest)
+    except KeyError as error:
+        raise Refusal(f"istioctl renders a {manifest['kind']}, a kind this collection does not know. Use method adopt.") from error
+    live = cluster.get(path)
+    if live is None:
+        return True
+    owner_labels = {key: value for key, value in labels_of(live).items() if OPERATOR_LABEL_PART in key}
+    metadata = {**manifest["metadata"], "labels": {**owner_labels, **labels_of(manifest)}}
+    applied = cluster.apply(path, {**manifest, "metadata": metadata}, field_manager=ISTIOCTL_MANAGER, force=True, dry_run=True)
+    return _neutral(applied) != _neutral(live)
+
+
+def _neutral(thing: Any) -> Any:
+    """Without what the API server and istiod write by themselves."""
+    if isinstance(thing, dict):
+        return {key: _neutral(value) for key, value in thing.items() if key not in VOLATILE | PATCHED_BY_ISTIOD | {"status"}}
+    return [_neutral(part) for part in thing] if isinstance(thing, list) else thing
+
+
+def customisation(config_maps: Sequence[Mapping[str, Any]], revision: str) -> dict[str, Any]:
+    """Mesh config and injection values of a revision, from live or rendered ConfigMaps."""
+    suffix = "" if revision == DEFAULT else f"-{revision}"
+    data = {thing["metadata"]["name"]: thing.get("data") or {} for thing in config_maps}
+    return {
+        "mesh": yaml.safe_load(data.get(f"istio{suffix}", {}).get("mesh", "{}")) or {},
+        "values": json.loads(data.get(f"istio-sidecar-injector{suffix}", {}).get("values", "{}")),
+    }
