@@ -1,0 +1,105 @@
+# Copyright (c) 2026, the meshops.istio contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+# Every recipe sees the checkout as the collection meshops.istio and finds the tools of .venv first.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/.cache
+# Molecule's new default is extensions/molecule; ours is at the top.
+export MOLECULE_GLOB := molecule/*/molecule.yml
+
+LAB := tests/lab/lab
+REQUIREMENTS := requirements.txt tests/requirements.txt
+VENV_STAMP := .venv/installed-$(shell cat $(REQUIREMENTS) | sha256sum | cut -c 1-16)
+K ?=
+
+.PHONY: help
+help: ## Show this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+## Setting up (the targets below call these when they need them)
+
+.PHONY: venv
+venv: $(VENV_STAMP) ## Python tools in .venv (PYTHON=/path/to/python picks the Python)
+
+$(VENV_STAMP): $(REQUIREMENTS)
+	@tests/setup-venv.sh .venv $(REQUIREMENTS)
+	@rm -f .venv/installed-*
+	@touch $@
+
+.PHONY: tree
+tree: $(VENV_STAMP)
+	@tests/collection_tree.py link .cache >/dev/null
+
+.PHONY: system
+system:
+	@tests/setup-system.sh
+
+## Checks without a cluster
+
+.PHONY: lint
+lint: tree ## ruff, mypy, yamllint, ansible-lint, documentation, changelog, Go
+	ruff check .
+	cd .cache && mypy --config-file ../.mypy.ini -p ansible_collections.meshops.istio.plugins.module_utils
+	yamllint --strict .
+	ansible-lint
+	antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs all --check-extra-docs-refs .
+	antsibull-changelog lint
+	@if ! command -v go >/dev/null; then echo "go vet: left out, there is no go on PATH"; \
+	else (set -x; cd tests/lab/node && CGO_ENABLED=0 go vet -trimpath ./...); fi
+
+.PHONY: sanity
+sanity: system tree ## ansible-test sanity, without containers
+	tests/sanity.py
+
+.PHONY: test-unit
+test-unit: tree ## Unit tests (K=expression selects)
+	pytest tests/unit -k "$(K)"
+
+## The lab: a real Kubernetes and two real Istios, see tests/lab/README.md
+
+.PHONY: lab
+lab: system tree ## Bring the lab up (builds its programs the first time)
+	@$(LAB) up
+
+.PHONY: lab-shell
+lab-shell: lab ## A shell in the lab, with KUBECONFIG and the lab's programs
+	@$(LAB) shell
+
+.PHONY: lab-down
+lab-down: tree ## Shut the lab down; what was built stays cached
+	@$(LAB) down
+
+.PHONY: test-lab
+test-lab: lab ## Scenarios on the lab (K=name runs one)
+	$(LAB) exec -- pytest tests/lab/scenarios -k "$(K)"
+
+.PHONY: molecule
+molecule: lab ## Molecule scenarios of the roles on the lab
+	$(LAB) exec -- molecule test --all
+
+.PHONY: demo
+demo: lab ## A whole upgrade, rollback and cleanup on the lab, step by step
+	$(LAB) exec -- tests/demo/run
+
+.PHONY: bench
+bench: system tree ## Figures, one JSON object per line
+	@tests/bench/bench.py
+
+## All
+
+.PHONY: test
+test: ## Everything from nothing: what CI runs
+	@tests/run-stages venv lint sanity test-unit lab molecule test-lab
+
+.PHONY: build
+build: tree ## The archive for Galaxy
+	ansible-galaxy collection build --force --output-path .cache
+
+.PHONY: clean
+clean: lab-down ## Remove .venv and .cache
+	rm -rf .venv .cache
