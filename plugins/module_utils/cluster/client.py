@@ -38,6 +38,9 @@ ANSWER_SECONDS = 65.0
 RETRY_SECONDS = 60.0
 """How long a request is repeated before its error counts."""
 
+FIRST_CONTACT_SECONDS = 5.0
+"""The same for a server that has never answered: more likely the host is wrong than that it is just being restarted."""
+
 OVERLOADED = frozenset({429, 502, 503, 504})
 """The API server, or what stands before it, could not take the request."""
 
@@ -66,6 +69,7 @@ class Cluster:
         self._timeout = timeout
         self._clock = clock
         self._sleep = sleep
+        self._has_answered = False
 
     @classmethod
     def from_params(cls, params: Mapping[str, Any]) -> Cluster:
@@ -190,14 +194,16 @@ class Cluster:
         accept: str = "",
     ) -> Object:
         """One request, repeated as its method allows until it succeeds, its error is final or the time is over."""
-        deadline = self._clock() + self._retry_seconds
+        start = self._clock()
         pause = 0.25
         while True:
             try:
                 return self._once(method, path, body=body, query=query or {}, content_type=content_type, accept=accept)
             except _FailedAttemptError as failed:
+                self._has_answered |= failed.error.status is not None
+                patience = self._retry_seconds if self._has_answered else min(self._retry_seconds, FIRST_CONTACT_SECONDS)
                 wait = max(pause, failed.retry_after)
-                if not failed.may_repeat or self._clock() + wait > deadline:
+                if not failed.may_repeat or self._clock() + wait > start + patience:
                     raise failed.error from failed.__cause__
             self._sleep(wait)
             pause = min(pause * 2, 5.0)
@@ -214,7 +220,9 @@ class Cluster:
                 serialize=False,
                 _request_timeout=self._timeout,
             )
-            return json.loads(response.data or b"{}")
+            answer = json.loads(response.data or b"{}")
+            self._has_answered = True
+            return answer
         except DynamicApiError as error:
             may_repeat = _may_repeat(method, error.status)
             raise _FailedAttemptError(self._error(method, path, error), may_repeat, _retry_after(error.headers)) from error
@@ -223,8 +231,8 @@ class Cluster:
         except HTTPError as error:
             may_repeat = method != "POST" or isinstance(error, NewConnectionError)
             raise _FailedAttemptError(unanswered(method, path, self.host, error), may_repeat) from error
-        except ValueError as error:
-            raise _FailedAttemptError(unanswered(method, path, self.host, ValueError("no JSON")), may_repeat=False) from error
+        except ValueError as error:  # an answer that is not JSON
+            raise _FailedAttemptError(unanswered(method, path, self.host, error), may_repeat=False) from error
 
     def _error(self, method: str, path: str, error: Any) -> ClusterError:
         if not error.status:

@@ -18,6 +18,9 @@ from .errors import ClusterError
 IMPORT_ERRORS: dict[str, str] = {}
 """Library → traceback of the failed import; empty when everything is there."""
 
+PLAIN = ("context", "kubeconfig")
+"""Options whose text may be shown; a kubeconfig given as data is not text."""
+
 try:
     import kubernetes
     import kubernetes.dynamic
@@ -76,5 +79,6 @@ def _what(error: Exception) -> str:
 
 
 def _remedy(given: Mapping[str, Any]) -> str:
-    used = ", ".join(sorted(given)) or "no option; K8S_AUTH_* variables, the cluster the module runs in, then the default kubeconfig"
+    shown = [f"{name} {given[name]}" if name in PLAIN and isinstance(given[name], str) else name for name in sorted(given)]
+    used = ", ".join(shown) or "no option; K8S_AUTH_* variables, the cluster the module runs in, then the default kubeconfig"
     return f"Looked at: {used}. Set kubeconfig and context, or host and api_key."

@@ -8,8 +8,12 @@ No sentence contains a header, a token or a key: they are made of the method, th
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
+import socket
+import ssl
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -39,15 +43,15 @@ class ClusterError(Exception):
         self.detail = detail
 
 
-class Conflict(ClusterError):  # noqa: N818
+class Conflict(ClusterError):
     """The object has changed since it was read, exists already, or has fields that another manager owns (409)."""
 
 
-class Missing(ClusterError):  # noqa: N818
+class Missing(ClusterError):
     """What should be changed does not exist (404)."""
 
 
-class Forbidden(ClusterError):  # noqa: N818
+class Forbidden(ClusterError):
     """The user lacks a permission (403 from authorization, not from admission)."""
 
 
@@ -88,37 +92,47 @@ def _denied(match: re.Match[str]) -> str:
     return f'user "{user}" may not {verb} {resource}{where} (403). Grant the verb "{verb}" on {what}{where}, or use other credentials.'
 
 
-def unanswered(method: str, path: str, host: str, error: Exception) -> ClusterError:
+def unanswered(method: str, path: str, host: str, error: BaseException) -> ClusterError:
     """The error for a request that got no answer: refused connection, unknown name, TLS, time-out."""
-    cause = _cause(error)
     return ClusterError(
-        f"cannot {VERBS.get(method, method)} {describe(path)}: the API server at {without_credentials(host)} gives no answer: {cause}. "
-        "Check host, proxy and network, and that the cluster is up.",
+        f"cannot {VERBS.get(method, method)} {describe(path)}: the API server at {without_credentials(host)} gives no answer "
+        f"({_cause(error)}). Check host, proxy and network, and that the cluster is up.",
         reason="Unreachable",
     )
 
 
-def _cause(error: Exception) -> str:
-    """The innermost reason in a few words; urllib3 wraps it several times and adds addresses of Python objects."""
-    text = str(getattr(error, "reason", None) or error)
-    if "certificate verify failed" in text.lower():
-        return "its certificate is not trusted (certificate verify failed; see the option ca_cert)"
-    if "timed out" in text.lower():
-        return "timed out"
-    if "resolve" in text or "getaddrinfo" in text or "Name or service not known" in text:
-        return "its name does not resolve"
-    errno = re.search(r"\[Errno -?\d+\] ([^'\")]+)", text)
-    if errno:
-        return errno.group(1).strip().lower()
-    if "SSL" in text:
-        return "TLS fails (" + text.rpartition("[SSL")[2].partition("]")[0].strip(": ").lower().replace("_", " ") + ")"
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """An error and what led to it, outermost first: libraries wrap errors several times."""
+    link: BaseException | None = error
+    while link is not None:
+        yield link
+        link = link.__cause__ or link.__context__
+
+
+def _cause(error: BaseException) -> str:
+    """The reason in a few words. Only errors of the operating system and of TLS are quoted: they cannot hold a header."""
+    for link in chain(error):
+        if isinstance(link, ssl.SSLCertVerificationError):
+            return f"its certificate is not trusted: {link.verify_message}; see ca_cert and validate_certs"
+        if isinstance(link, ssl.SSLError):
+            return f"TLS fails: {link.reason or type(link).__name__}"
+        if isinstance(link, socket.gaierror):
+            return "its name does not resolve"
+        if isinstance(link, (socket.timeout, TimeoutError)):
+            return "timed out"
+        if isinstance(link, http.client.RemoteDisconnected):
+            return "it closed the connection"
+        if isinstance(link, OSError) and link.strerror:
+            return link.strerror.lower()
+        if isinstance(link, json.JSONDecodeError):
+            return "what it sent is not JSON; is this the URL of an API server?"
     return type(error).__name__
 
 
 def without_credentials(url: str) -> str:
     """A URL as it may be shown: without user, password and query."""
     parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.scheme else url
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else url
 
 
 def _status_object(body: bytes | str | None) -> dict[str, Any]:

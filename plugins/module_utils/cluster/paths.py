@@ -53,6 +53,9 @@ CLUSTER_ROLE_BINDINGS = Resource("apis/rbac.authorization.k8s.io/v1", "clusterro
 MUTATING_WEBHOOKS = Resource("apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration")
 VALIDATING_WEBHOOKS = Resource("apis/admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration")
 
+NETWORK_POLICIES = Resource("apis/networking.k8s.io/v1", "networkpolicies", "NetworkPolicy")
+CUSTOM_RESOURCE_DEFINITIONS = Resource("apis/apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition")
+
 VERSION = "/version"
 
 WORKLOADS = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS)
@@ -60,7 +63,7 @@ WORKLOADS = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS)
 
 RESOURCES = {resource.plural: resource for resource in list(globals().values()) if isinstance(resource, Resource)}
 
-CLUSTER_SCOPED = (NAMESPACES, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS)
+CLUSTER_SCOPED = (NAMESPACES, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, CUSTOM_RESOURCE_DEFINITIONS)
 
 _PATH = re.compile(
     r"/(?:api/[^/]+|apis/[^/]+/[^/]+)(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>.+))?"
@@ -85,13 +88,22 @@ def describe(path: str) -> str:
     return (f"{sub} of " if sub else "") + what + within
 
 
+def resource_of(kind: str) -> Resource:
+    """The resource of a kind of object.
+
+    Raises:
+        KeyError: a kind that is not told here.
+    """
+    return {resource.kind: resource for resource in RESOURCES.values()}[kind]
+
+
 def path_of(manifest: dict, namespace: str = "") -> str:
     """The path of one object, from its own kind, namespace and name.
 
     Raises:
         KeyError: a kind that is not told here.
     """
-    resource = {resource.kind: resource for resource in RESOURCES.values()}[manifest["kind"]]
+    resource = resource_of(manifest["kind"])
     metadata = manifest["metadata"]
     scope = "" if resource in CLUSTER_SCOPED else metadata.get("namespace") or namespace
     return resource(scope, metadata["name"])
