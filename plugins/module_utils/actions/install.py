@@ -17,7 +17,7 @@ from typing import Any, Callable
 from ..cluster.client import Cluster, Object, Objects
 from ..cluster.kubeconfig import kubeconfig_of
 from ..cluster.paths import path_of
-from ..mesh.names import DEFAULT, OPERATOR_LABEL_PART
+from ..mesh.names import DEFAULT, DEFAULT_VALIDATOR, OPERATOR_LABEL_PART, READER_SERVICE_ACCOUNT
 from ..mesh.refusal import Refusal
 from ..mesh.revisions import labels_of
 
@@ -118,8 +118,13 @@ def differing(cluster: Cluster, manifests: Objects) -> list[str]:
     return [
         f"{manifest['kind']} {manifest['metadata']['name']}"
         for manifest in manifests
-        if labels_of(manifest).get("operator.istio.io/component") != "Base" and _differs(cluster, manifest)
+        if not is_shared(manifest) and _differs(cluster, manifest)
     ]
+
+
+def is_shared(manifest: Object) -> bool:
+    """Whether an object belongs to all revisions: what the base chart brings."""
+    return manifest["kind"] == "CustomResourceDefinition" or manifest["metadata"]["name"] in (READER_SERVICE_ACCOUNT, DEFAULT_VALIDATOR)
 
 
 def _differs(cluster: Cluster, manifest: Object) -> bool:

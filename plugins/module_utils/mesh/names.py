@@ -27,6 +27,7 @@ INJECTOR_SUFFIX = "sidecar-injector.istio.io"
 """Every injecting webhook entry ends so; istiod patches the caBundle of no other (pkg/webhooks/webhookpatch.go)."""
 
 DEFAULT_VALIDATOR = "istiod-default-validator"
+READER_SERVICE_ACCOUNT = "istio-reader-service-account"
 DEFAULT_ISTIO_NAMESPACE = "istio-system"
 NEVER_MATCH = {"matchLabels": {"istio.io/deactivated": "never-match"}}
 """The selectors of an injector that istioctl has switched off (istioctl/pkg/util/common.go)."""
