@@ -17,9 +17,9 @@ from .cluster.errors import ClusterError
 from .mesh.refusal import Refusal
 
 NEEDED = {
-    "kubernetes": missing_required_lib("kubernetes>=31,!=36.0.0", reason="to talk to the cluster"),
+    "kubernetes": missing_required_lib("kubernetes>=31,!=36.0.0", reason="to talk to the cluster."),
     "kubernetes.core": (
-        "the collection kubernetes.core is missing or older than 5.0.0; its connection options are used. "
+        "the collection kubernetes.core is missing or older than 6.0.0; its connection options are used. "
         'Install it: "ansible-galaxy collection install kubernetes.core".'
     ),
 }

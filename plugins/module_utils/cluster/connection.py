@@ -16,7 +16,7 @@ from typing import Any
 from .errors import ClusterError
 
 IMPORT_ERRORS: dict[str, str] = {}
-"""Library → traceback of the failed import; empty when everything is there."""
+"""Library → why it cannot be used, mostly the traceback of its import; empty when everything is there."""
 
 PLAIN = ("context", "kubeconfig")
 """Options whose text may be shown; a kubeconfig given as data is not text."""
@@ -27,6 +27,9 @@ try:
     import yaml
 except ImportError:
     IMPORT_ERRORS["kubernetes"] = traceback.format_exc()
+else:
+    if kubernetes.__version__ == "36.0.0":
+        IMPORT_ERRORS["kubernetes"] = "kubernetes 36.0.0 sends no bearer token (kubernetes-client/python#2582)"
 
 try:
     from ansible_collections.kubernetes.core.plugins.module_utils.args_common import AUTH_ARG_SPEC

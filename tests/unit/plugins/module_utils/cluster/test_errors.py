@@ -134,6 +134,7 @@ def test_a_certificate_that_nobody_trusts(tls_api: str) -> None:
         hasty(tls_api, validate_certs=True).get(PODS())
 
 
+@pytest.mark.filterwarnings("ignore:Unverified HTTPS")
 def test_certificates_need_not_be_checked(tls_api: str) -> None:
     assert hasty(tls_api, validate_certs=False).get(PODS()) is None
 
