@@ -118,7 +118,7 @@ def ensure_present(cluster: Cluster, wanted: Wanted, *, run: RunCommand, check_m
 
 
 def _drift(config_maps: Sequence[Mapping[str, Any]], mesh: Mesh, wanted: Wanted) -> list[dict[str, Any]]:
-    if wanted.like is None:
+    if wanted.like is None or (wanted.method == "adopt" and wanted.revision not in mesh.revisions):
         return []
     ours, theirs = customisation(config_maps, wanted.revision), customisation(mesh.raw["config_maps"], wanted.like)
     return differences(ours, theirs, wanted.revision, wanted.like)

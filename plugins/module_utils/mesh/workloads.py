@@ -132,12 +132,19 @@ def _is_gateway(pod: Mapping[str, Any]) -> bool:
     return any(part.get("name") == PROXY_CONTAINER and "router" in (part.get("args") or ()) for part in pod["spec"].get("containers") or ())
 
 
+HOPELESS = ("ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CrashLoopBackOff")
+"""Why a container waits, when waiting longer seldom helps."""
+
+CRASHES = 3
+"""A container may crash a time or two while its proxy starts."""
+
+
 def trouble_of(pod: Mapping[str, Any]) -> str:
     """Why a pod will not become ready by waiting, empty when nothing says so."""
     status = pod.get("status") or {}
     for part in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         reason = ((part.get("state") or {}).get("waiting") or {}).get("reason")
-        if reason in ("CrashLoopBackOff", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainerConfigError"):
+        if reason in HOPELESS and (reason != "CrashLoopBackOff" or part.get("restartCount", 0) >= CRASHES):
             return f'container "{part["name"]}" is in {reason}'
     return ""
 
