@@ -59,6 +59,8 @@ options:
     elements: str
     choices: [proxies, pods, namespaces, pod_labels, tags, validator, config]
     default: []
+  wait_timeout:
+    default: 300
 """
 
 EXAMPLES = r"""

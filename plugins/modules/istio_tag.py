@@ -44,6 +44,8 @@ options:
     elements: str
     choices: [namespaces]
     default: []
+  wait_timeout:
+    default: 120
 seealso:
   - module: meshops.istio.workload_restart
 """

@@ -18,7 +18,6 @@ author:
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - meshops.istio.mesh
-  - meshops.istio.attributes
   - meshops.istio.attributes.info
 seealso:
   - module: meshops.istio.proxy_status

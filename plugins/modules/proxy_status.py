@@ -20,7 +20,6 @@ extends_documentation_fragment:
   - meshops.istio.mesh
   - meshops.istio.wait
   - meshops.istio.sample
-  - meshops.istio.attributes
   - meshops.istio.attributes.info
 options:
   namespaces:
@@ -35,6 +34,8 @@ options:
     type: str
     choices: [all, workloads, gateways]
     default: all
+  wait_timeout:
+    default: 300
 """
 
 EXAMPLES = r"""

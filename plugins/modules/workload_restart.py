@@ -40,6 +40,8 @@ options:
     description: How many workloads may be in the middle of their restart at the same time.
     type: int
     default: 10
+  wait_timeout:
+    default: 600
 """
 
 EXAMPLES = r"""
