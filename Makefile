@@ -11,6 +11,8 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)/.cache
 # Molecule's new default is extensions/molecule; ours is at the top.
 export MOLECULE_GLOB := molecule/*/molecule.yml
+# PYTHON is what .venv is made with; everything after that runs with .venv.
+unexport PYTHON
 
 LAB := tests/lab/lab
 REQUIREMENTS := requirements.txt tests/requirements.txt
@@ -27,13 +29,13 @@ help: ## Show this help
 venv: $(VENV_STAMP) ## Python tools in .venv (PYTHON=/path/to/python picks the Python)
 
 $(VENV_STAMP): $(REQUIREMENTS)
-	@tests/setup-venv.sh .venv $(REQUIREMENTS)
+	@PYTHON="$(PYTHON)" tests/setup-venv.sh .venv $(REQUIREMENTS)
 	@rm -f .venv/installed-*
 	@touch $@
 
 .PHONY: tree
 tree: $(VENV_STAMP)
-	@tests/collection_tree.py link .cache >/dev/null
+	@tests/collection_tree.py .cache
 
 .PHONY: system
 system:
