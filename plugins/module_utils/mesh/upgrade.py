@@ -35,7 +35,7 @@ def plan_upgrade(mesh: Mesh, wishes: Wishes) -> dict[str, Any]:
     """
     _refuse_nonsense(mesh, wishes)
     tags = _tags(mesh, wishes)
-    canaries = mesh.require_namespaces(wishes.canary_namespaces)
+    canaries = _canaries(mesh, wishes)
     by_canary_tag = [name for name in mesh.namespaces if mesh.tag_used_by(name) in wishes.canary_tags]
     moving = [
         name
@@ -86,6 +86,18 @@ def _refuse_nonsense(mesh: Mesh, wishes: Wishes) -> None:
         raise Refusal(f'"{wishes.to_revision}" is a tag. Name the revision it shall point at.')
     if not wishes.waves or list(wishes.waves) != sorted(set(wishes.waves)) or wishes.waves[0] < 1 or wishes.waves[-1] != 100:
         raise Refusal(f"waves are growing percentages that end with 100, such as [25, 100]; got {list(wishes.waves)}.")
+
+
+def _canaries(mesh: Mesh, wishes: Wishes) -> list[str]:
+    names = mesh.require_namespaces(wishes.canary_namespaces)
+    for name in names:
+        verdict = mesh.verdict(name)
+        if verdict.revision not in (wishes.from_revision, wishes.to_revision):
+            raise Refusal(
+                f'namespace "{name}" cannot be a canary: "{wishes.from_revision}" does not inject it now ({verdict.reason}). '
+                "Choose one that it injects, or label this one first."
+            )
+    return names
 
 
 def _tags(mesh: Mesh, wishes: Wishes) -> list[str]:
