@@ -99,8 +99,8 @@ def _why(acting: Sequence[Injector], namespace: Labels) -> str:
     reason = f"injected by {acting[-1].name}"
     if namespace.get(INJECTION_LABEL) == "enabled" and REVISION_LABEL in namespace:
         reason += f": {INJECTION_LABEL}=enabled wins over {REVISION_LABEL}={namespace[REVISION_LABEL]}"
-    if len(acting) > 1:
-        reason += f"; {', '.join(injector.name for injector in acting[:-1])} acts too and is overwritten"
+    for overwritten in acting[:-1]:
+        reason += f"; {overwritten.name} acts too and is overwritten"
     return reason
 
 

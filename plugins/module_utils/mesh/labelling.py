@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .injection import Verdict, verdict
+from .injection import Outcome, Verdict, verdict
 from .names import INJECTION_LABEL, INJECTION_LABELS, REVISION_LABEL
+from .refusal import Refusal
 from .selectors import Labels
 from .snapshot import Mesh, injection_labels
 
@@ -53,7 +54,14 @@ def plan_labels(mesh: Mesh, namespaces: Iterable[str], to: str) -> list[Relabell
     """
     mesh.resolve(to)
     names = mesh.require_namespaces(list(namespaces))
-    return [_relabelling(mesh, name, {REVISION_LABEL: to, INJECTION_LABEL: None}) for name in names]
+    planned = [_relabelling(mesh, name, {REVISION_LABEL: to, INJECTION_LABEL: None}) for name in names]
+    lost = [change.namespace for change in planned if change.verdict_after.outcome is Outcome.NONE]
+    if lost:
+        raise Refusal(
+            f'"{to}" exists, but its injector is missing or switched off: pods in namespace {", ".join(lost[:5])} would start without a '
+            "sidecar. Point a tag at a living revision with istio_tag and use that, or repair the install."
+        )
+    return planned
 
 
 def plan_restore(mesh: Mesh, wanted: Mapping[str, Wanted]) -> list[Relabelling]:

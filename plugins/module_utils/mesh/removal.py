@@ -13,6 +13,7 @@ from .names import DEFAULT_VALIDATOR, INJECTION_LABEL, REVISION_LABEL, TAG_LABEL
 from .proxies import IstiodAnswer, attachments
 from .refusal import Refusal
 from .revisions import labels_of
+from .selectors import Labels
 from .snapshot import Mesh
 
 GUARDS = ("proxies", "pods", "namespaces", "pod_labels", "tags", "validator", "config")
@@ -36,15 +37,15 @@ def blockers(mesh: Mesh, revision: str, answers: Sequence[IstiodAnswer], config:
         + [f"{answer.istiod} of revision {answer.revision} did not answer: {answer.error}" for answer in answers if answer.error],
         "pods": [f"pod {pod} was injected by it" for pod in mesh.pods if pod.revision == revision],
         "namespaces": [
-            f"namespace {name} is labelled {REVISION_LABEL}={revision}"
+            f"namespace {name} is labelled {label}={labels[label]}"
             for name, labels in mesh.namespaces.items()
-            if labels.get(REVISION_LABEL) == revision and INJECTION_LABEL not in labels and revision not in mesh.tags
+            if (label := _label_for(mesh, name, revision))
         ],
         "pod_labels": [
             f"the new pods of {workload.owner} would be injected by it"
             for workload in mesh.workloads
-            if any(mesh.wanted(pod) == revision and mesh.tag_used_by(pod.namespace) is None for pod in workload.pods)
-            and mesh.namespaces.get(workload.owner.namespace, {}).get(REVISION_LABEL) != revision
+            if not _label_for(mesh, workload.owner.namespace, revision)
+            and any(_asks_directly(mesh, pod.namespace, pod.labels, revision) for pod in workload.pods)
         ],
         "tags": [f"tag {tag.name} points at it" for tag in mesh.tags.values() if revision in (tag.revision, tag.service_revision)],
         "validator": [
@@ -55,6 +56,20 @@ def blockers(mesh: Mesh, revision: str, answers: Sequence[IstiodAnswer], config:
         "config": [f"{ref} is pinned to it" for ref in config],
     }
     return {guard: sorted(sentences) for guard, sentences in found.items() if sentences}
+
+
+def _label_for(mesh: Mesh, namespace: str, revision: str) -> str | None:
+    """The label by which a namespace asks for this revision and not for a tag, None when it does not."""
+    labels = mesh.namespaces.get(namespace, {})
+    if INJECTION_LABEL in labels:
+        return INJECTION_LABEL if _asks_directly(mesh, namespace, {}, revision) else None
+    return REVISION_LABEL if labels.get(REVISION_LABEL) == revision and revision not in mesh.tags else None
+
+
+def _asks_directly(mesh: Mesh, namespace: str, pod: Labels, revision: str) -> bool:
+    """Whether the revision's own injector, not one of a tag, acts on such a pod, be it alive or not."""
+    injector = mesh.verdict(namespace, pod).injector
+    return injector is not None and injector.revision == revision and injector.tag is None
 
 
 def refuse_if_needed(revision: str, found: Mapping[str, Sequence[str]], waive: Sequence[str], sample_size: int) -> None:

@@ -31,7 +31,9 @@ class Restart:
     @property
     def expected(self) -> dict[str, int]:
         """Pods by revision once it has moved."""
-        return {self.wanted: len(self.workload.pods)} if self.wanted and self.due else self.workload.revisions
+        if not (self.due and self.wanted):
+            return self.workload.revisions
+        return {self.wanted: sum(1 for pod in self.workload.pods if not pod.terminating)}
 
     def as_result(self, after: Mapping[str, int] | None = None, moved_at: str | None = None) -> dict[str, Any]:
         """As modules return it; with the pods by revision after the move it counts as restarted."""
@@ -58,7 +60,7 @@ def plan_restarts(
     """One entry for every workload in scope, whether it is restarted or not.
 
     A workload is stale when one of its pods was injected by another revision than its successor would be; images and versions do not
-    matter, because two revisions may share them.
+    matter, because two revisions may share them. A pod that is terminating already has its successor.
 
     Args:
         workloads: with their pods.
@@ -78,11 +80,11 @@ def plan_restarts(
 def _restart(workload: Workload, controller: Mapping[str, Any] | None, wanted: Callable[[Pod], str | None]) -> Restart:
     targets = {pod.name: wanted(pod) for pod in workload.pods}
     first = next((target for target in targets.values() if target is not None), None)
-    stale = [pod for pod in workload.pods if pod.revision != targets[pod.name]]
+    stale = [pod for pod in workload.pods if pod.revision != targets[pod.name] and not pod.terminating]
     if not stale:
         return Restart(workload, first, "current", "every pod has the wanted revision")
     if any(targets[pod.name] is None for pod in stale):
-        return Restart(workload, first, "not_restartable", "nobody would inject its new pods, they would lose their sidecar")
+        return Restart(workload, first, "not_restartable", "nobody would inject its new pods: they would lose their sidecar or be rejected")
     obstacle = why_not_restartable(workload.owner.kind, controller)
     if obstacle:
         return Restart(workload, first, "not_restartable", obstacle)
@@ -95,7 +97,7 @@ def refuse_wrong_injector(restarts: Iterable[Restart], revision: str) -> None:
     Raises:
         Refusal: the new pods of some workload would be injected by another revision.
     """
-    others = [restart for restart in restarts if restart.wanted != revision]
+    others = [restart for restart in restarts if restart.wanted != revision and not restart.workload.rendered]
     if others:
         first = others[0]
         raise Refusal(
@@ -114,15 +116,19 @@ def why_not_restartable(kind: str, controller: Mapping[str, Any] | None) -> str:
         return f"its {kind} does not exist any more"
     if controller["spec"].get("paused"):
         return "its Deployment is paused; resume it first"
-    if (controller["spec"].get("updateStrategy") or {}).get("type") == "OnDelete":
+    strategy = controller["spec"].get("updateStrategy") or {}
+    if strategy.get("type") == "OnDelete":
         return f"its {kind} replaces pods only when they are deleted (OnDelete); delete them yourself"
+    partition = (strategy.get("rollingUpdate") or {}).get("partition")
+    if partition:
+        return f"its {kind} keeps old pods below ordinal {partition} (rollingUpdate.partition); set that to 0 first"
     return ""
 
 
 def rollout_problem(kind: str, controller: Mapping[str, Any]) -> str:
     """What a rollout still waits for, empty when it is complete (kubectl: pkg/polymorphichelpers/rollout_status.go)."""
     spec, status = controller["spec"], controller.get("status") or {}
-    if status.get("observedGeneration", 0) < controller["metadata"].get("generation", 0):
+    if not _observed(controller):
         return "its controller has not seen the change yet"
     if kind == "DaemonSet":
         wanted, updated = status.get("desiredNumberScheduled", 0), status.get("updatedNumberScheduled", 0)
@@ -139,8 +145,18 @@ def rollout_problem(kind: str, controller: Mapping[str, Any]) -> str:
     return ""
 
 
+def _observed(controller: Mapping[str, Any]) -> bool:
+    """Whether the status tells of the present generation."""
+    return (controller.get("status") or {}).get("observedGeneration", 0) >= controller["metadata"].get("generation", 0)
+
+
 def rollout_failure(controller: Mapping[str, Any]) -> str:
-    """Why a rollout will not complete by waiting, empty when nothing says so."""
+    """Why a rollout will not complete by waiting, empty when nothing says so.
+
+    Conditions of an older generation tell of the rollout before.
+    """
+    if not _observed(controller):
+        return ""
     for condition in (controller.get("status") or {}).get("conditions") or ():
         if condition["type"] == "Progressing" and condition.get("reason") == "ProgressDeadlineExceeded":
             return f"its rollout makes no progress: {condition.get('message', '')}"

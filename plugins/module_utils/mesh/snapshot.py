@@ -81,11 +81,12 @@ class Mesh:
 
     def wanted(self, pod: Pod) -> str | None:
         """The revision that a successor of this pod would get, None when nobody injects it."""
-        return self.verdict(pod.namespace, pod.labels).revision
+        return pod.revision if pod.rendered else self.verdict(pod.namespace, pod.labels).revision
 
     def tag_used_by(self, namespace: str) -> str | None:
-        """The tag through which pods of a namespace are injected now."""
-        return self.verdict(namespace).tag
+        """The tag through which pods of a namespace are injected now, or rejected while its injector cannot be called."""
+        injector = self.verdict(namespace).injector
+        return injector.tag if injector else None
 
     def require_revision(self, name: str) -> Revision:
         """The revision of this name.

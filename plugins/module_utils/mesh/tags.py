@@ -207,14 +207,14 @@ def _service(mesh: Mesh, tag: str, revision: str) -> Change:
             f'revision "{revision}" has no Service {istiod_name(revision)}, so the tag could not have one. Repair the install first.'
         )
     name = tag_service_name(tag)
-    before = _by_name(mesh.raw["services"], name)
+    namespace = own["metadata"]["namespace"]
+    before = _by_name([thing for thing in mesh.raw["services"] if thing["metadata"]["namespace"] == namespace], name)
     spec = {"ports": _without_node_ports(own["spec"]["ports"]), "selector": own["spec"]["selector"]}
     if before is not None:
         after = _labelled(before, revision, tag)
         after["spec"] = {**after["spec"], "selector": spec["selector"]}
     else:
         labels = {"app": "istiod", "istio": "pilot", MANAGED_BY_LABEL: MANAGED_BY, REVISION_LABEL: revision, TAG_LABEL: tag}
-        namespace = own["metadata"]["namespace"]
         metadata = {"name": name, "namespace": namespace, "labels": labels}
         after = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
     return Change(Ref("Service", after["metadata"]["namespace"], name), before, after)

@@ -37,11 +37,8 @@ def plan_upgrade(mesh: Mesh, wishes: Wishes) -> dict[str, Any]:
     tags = _tags(mesh, wishes)
     canaries = _canaries(mesh, wishes)
     by_canary_tag = [name for name in mesh.namespaces if mesh.tag_used_by(name) in wishes.canary_tags]
-    moving = [
-        name
-        for name in mesh.namespaces
-        if (tag := mesh.tag_used_by(name)) in tags or (tag is None and mesh.verdict(name).revision == wishes.from_revision)
-    ]
+    moving = [name for name in mesh.namespaces if _moves(mesh, name, wishes.from_revision, tags)]
+    moving_tags = [*tags, *wishes.canary_tags]
     first = sorted({*canaries, *by_canary_tag})
     rest = stable_order(set(moving) - set(first))
     scope = sorted({*first, *rest})
@@ -55,12 +52,14 @@ def plan_upgrade(mesh: Mesh, wishes: Wishes) -> dict[str, Any]:
                 {"name": f"wave {number}", "namespaces": sorted(wave), "relabel": sorted(n for n in wave if mesh.tag_used_by(n) is None)}
                 for number, wave in enumerate(split(rest, wishes.waves), 1)
             ],
-            "labels_back": {name: injection_labels(mesh.namespaces[name]) for name in sorted(canaries) if mesh.tag_used_by(name) in tags},
+            "labels_back": {
+                name: injection_labels(mesh.namespaces[name]) for name in sorted(canaries) if mesh.tag_used_by(name) in moving_tags
+            },
             "namespaces": scope,
         },
         "snapshot": {
             "namespaces": {name: injection_labels(mesh.namespaces[name]) for name in scope},
-            "tags": {tag: mesh.tags[tag].revision for tag in [*tags, *wishes.canary_tags]},
+            "tags": {tag: mesh.tags[tag].revision for tag in moving_tags},
             "workloads": [
                 {
                     "kind": workload.owner.kind,
@@ -74,6 +73,12 @@ def plan_upgrade(mesh: Mesh, wishes: Wishes) -> dict[str, Any]:
         },
         "records": [],
     }
+
+
+def _moves(mesh: Mesh, namespace: str, from_revision: str, tags: Sequence[str]) -> bool:
+    """Whether a namespace is injected by the old revision, directly or through one of its tags; a sick istiod does not excuse it."""
+    injector = mesh.verdict(namespace).injector
+    return injector is not None and (injector.tag in tags or (injector.tag is None and injector.revision == from_revision))
 
 
 def _refuse_nonsense(mesh: Mesh, wishes: Wishes) -> None:
@@ -101,18 +106,18 @@ def _canaries(mesh: Mesh, wishes: Wishes) -> list[str]:
 
 
 def _tags(mesh: Mesh, wishes: Wishes) -> list[str]:
-    if wishes.tags is None:
-        return [tag.name for tag in mesh.tags.values() if tag.revision == wishes.from_revision and tag.name not in wishes.canary_tags]
-    both = sorted(set(wishes.tags) & set(wishes.canary_tags))
+    both = sorted(set(wishes.tags or ()) & set(wishes.canary_tags))
     if both:
         raise Refusal(f"tag {', '.join(both)} is both a canary tag and a tag of the rest. Name it once.")
-    for name in [*wishes.tags, *wishes.canary_tags]:
+    for name in [*(wishes.tags or ()), *wishes.canary_tags]:
         if name not in mesh.tags:
             raise Refusal(f'tag "{name}" does not exist (known: {", ".join(mesh.tags) or "none"}). Correct the name, or set the tag first.')
         if mesh.tags[name].revision not in (wishes.from_revision, wishes.to_revision):
             raise Refusal(
                 f'tag "{name}" points at "{mesh.tags[name].revision}", not at "{wishes.from_revision}". Leave it out, or start there.'
             )
+    if wishes.tags is None:
+        return [tag.name for tag in mesh.tags.values() if tag.revision == wishes.from_revision and tag.name not in wishes.canary_tags]
     return list(wishes.tags)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .names import GATEWAY_TEMPLATES_ANNOTATION, PROXY_CONTAINER, REVISION_LABEL, STATUS_ANNOTATION
+from .names import GATEWAY_TEMPLATES_ANNOTATION, INJECT_LABEL, PROXY_CONTAINER, REVISION_LABEL, STATUS_ANNOTATION
 from .revisions import annotations_of, labels_of
 
 ROLLING_KINDS = ("DaemonSet", "Deployment", "StatefulSet")
@@ -44,6 +44,11 @@ class Pod:
     terminating: bool
     trouble: str = ""
 
+    @property
+    def rendered(self) -> bool:
+        """Whether no webhook put the proxy in: an install or istiod itself wrote it into the template (Gateway API, istioctl profiles)."""
+        return self.labels.get(INJECT_LABEL) == "false"
+
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
 
@@ -58,6 +63,10 @@ class Workload:
     @property
     def gateway(self) -> bool:
         return any(pod.gateway for pod in self.pods)
+
+    @property
+    def rendered(self) -> bool:
+        return all(pod.rendered for pod in self.pods)
 
     @property
     def revisions(self) -> dict[str, int]:
@@ -79,9 +88,11 @@ def revision_of_pod(pod: Mapping[str, Any]) -> str | None:
 
 def _status_revision(status: str | None) -> str | None:
     try:
-        return json.loads(status or "{}").get("revision")
+        found = json.loads(status or "{}")
     except ValueError:
         return None
+    revision = found.get("revision") if isinstance(found, dict) else None
+    return revision if isinstance(revision, str) else None
 
 
 def _has_proxy(pod: Mapping[str, Any]) -> bool:
