@@ -68,12 +68,14 @@ def _istio(name: str, version: str) -> Family:
     package = "istio.io/istio/pkg/version"
     ldflags = f"-s -w -X {package}.buildVersion={version} -X {package}.buildTag={version} -X {package}.buildStatus=Clean"
     tags = "vtprotobuf,disable_pgv,grpcnotrace"
+    # istioctl asks for images of its own tag only if it has a hub too; this one is the charts' default.
+    hub = f"-X {package}.buildHub=registry.istio.io/testing"
     return Family(
         name,
         LAB / "build" / name,
         (
             Program(f"pilot-discovery-{version}", "istio.io/istio/pilot/cmd/pilot-discovery", ldflags, tags),
-            Program(f"istioctl-{version}", "istio.io/istio/istioctl/cmd/istioctl", ldflags, tags),
+            Program(f"istioctl-{version}", "istio.io/istio/istioctl/cmd/istioctl", f"{ldflags} {hub}", tags),
             Program(f"pilot-agent-{version}", "istio.io/istio/pilot/cmd/pilot-agent", ldflags, f"agent,{tags}"),
         ),
         version,
