@@ -47,7 +47,9 @@ def selector(*conditions: str) -> Object:
     return {"matchExpressions": expressions}
 
 
-def entries(name: str, revision: str, *, auto: bool = False, ca_bundle: str = "Q0E=", istio_namespace: str = "istio-system") -> list[Object]:
+def entries(
+    name: str, revision: str, *, auto: bool = False, ca_bundle: str = "Q0E=", istio_namespace: str = "istio-system"
+) -> list[Object]:
     """The webhook entries that act on the name of a revision or tag; "default" serves istio-injection too."""
     rows = [
         ("rev.namespace", [f"{REV} in {name}", f"!{INJECTION}"], [f"{INJECT} notin false"]),
@@ -114,6 +116,7 @@ def pod(
     annotations: Mapping[str, str] | None = None,
     terminating: bool = False,
     waiting: str = "",
+    restarts: int = 9,
     router: bool = False,
 ) -> Object:
     """A pod; with a revision it has a proxy."""
@@ -130,7 +133,7 @@ def pod(
     found["status"] = {
         "phase": "Running",
         "conditions": [{"type": "Ready", "status": "False" if waiting or terminating else "True"}],
-        "containerStatuses": [{"name": "app", "state": state}],
+        "containerStatuses": [{"name": "app", "restartCount": restarts if waiting else 0, "state": state}],
     }
     return found
 

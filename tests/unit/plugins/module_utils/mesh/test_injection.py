@@ -177,7 +177,9 @@ def test_an_injector_outside_the_cluster_counts_as_callable() -> None:
 
 def test_webhooks_of_others_are_no_injectors() -> None:
     world = World("canary")
-    world.raw["mutating"].append({"metadata": {"name": "cert-manager"}, "webhooks": [{"name": "webhook.cert-manager.io", "clientConfig": {}}]})
+    world.raw["mutating"].append(
+        {"metadata": {"name": "cert-manager"}, "webhooks": [{"name": "webhook.cert-manager.io", "clientConfig": {}}]}
+    )
     world.raw["mutating"].append({"metadata": {"name": "empty"}})
 
     assert {injector.configuration for injector in world.mesh().injectors} == {"istio-sidecar-injector-canary"}
