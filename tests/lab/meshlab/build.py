@@ -29,7 +29,7 @@ ENVIRONMENT = {"CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN"
 def build(paths: Paths, progress: Progress) -> None:
     """Make every program available and point run/bin and run/share at it. Does nothing slow when all are cached."""
     paths.cache.mkdir(parents=True, exist_ok=True)
-    builder = _Builder(paths, progress)
+    builder = Builder(paths, progress)
     programs: dict[str, Path] = {}
     shared: dict[str, Path] = {}
     for family in FAMILIES:
@@ -72,7 +72,7 @@ def _sources(directory: Path) -> Iterator[Path]:
             yield path
 
 
-class _Builder:
+class Builder:
     """Builds in sequence: two Go links at once are slower than one after the other on the machines this is for."""
 
     def __init__(self, paths: Paths, progress: Progress) -> None:
@@ -110,6 +110,14 @@ class _Builder:
             f"manifests-{version}": directory / "manifests",
             f"charts-{version}": directory / "manifests" / "charts",
         }
+
+    def _missing(self) -> int:
+        """How many programs are still to be built."""
+        return sum(
+            not (ready_made(program.name) or (self._directory(family) / program.name).exists())
+            for family in FAMILIES
+            for program in family.programs
+        )
 
     def _directory(self, family: Family) -> Path:
         directory = self._paths.cache / f"{family.name}-{key(family)}"
@@ -164,7 +172,7 @@ class _Builder:
         if not (family.directory / "go.mod").exists():
             raise LabError(f"cannot build {family.name}: {family.directory} has no go.mod. Is the checkout complete?")
         if self._go is None:
-            checks.room_to_build(self._paths.cache)
+            checks.room_to_build(self._paths.cache, self._missing())
             self._go = fetch.go(self._paths.cache, self._progress)
         return [str(self._go), *arguments]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from meshlab.errors import LabError
 
 GIB = 1 << 30
-ROOM_TO_BUILD = 12 * GIB
-"""Bytes: the Go module cache, the Go build cache and the programs, from nothing."""
+ROOM_PER_PROGRAM = 1.1 * GIB
+"""Bytes a program takes when nothing is cached: 14 GiB for all, most of it in Go's own caches."""
 ROOM_TO_RUN = 1 * GIB
 PROXY_UID = 1337
 
@@ -59,9 +59,9 @@ def unshare_flags() -> list[str]:
     return [*user, "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
-def room_to_build(cache: Path) -> None:
-    """Raises LabError when a build would fill the disk."""
-    _room(cache, ROOM_TO_BUILD, "build the lab's programs")
+def room_to_build(cache: Path, programs: int) -> None:
+    """Raises LabError when building so many programs might fill the disk."""
+    _room(cache, programs * ROOM_PER_PROGRAM, f"build {programs} of the lab's programs")
 
 
 def _tools(packages: dict[str, str]) -> None:
@@ -81,7 +81,7 @@ def _subordinate_ids() -> None:
         )
 
 
-def _room(place: Path, wanted: int, purpose: str) -> None:
+def _room(place: Path, wanted: float, purpose: str) -> None:
     existing = next(path for path in (place, *place.parents) if path.exists())
     free = shutil.disk_usage(existing).free
     if free < wanted:

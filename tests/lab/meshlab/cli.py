@@ -205,9 +205,10 @@ def status(paths: Paths, chosen: argparse.Namespace) -> int:
 def read_state(paths: Paths) -> dict[str, Any]:
     """What the supervisor last wrote; empty before it did."""
     try:
-        return json.loads(paths.state.read_text())
+        state: dict[str, Any] = json.loads(paths.state.read_text())
     except FileNotFoundError:
         return {}
+    return state
 
 
 def outdated(paths: Paths, state: dict[str, Any]) -> list[str]:
@@ -283,6 +284,6 @@ def _execute(command: Sequence[str], environment: dict[str, str]) -> int:
     # Looked up on the new PATH, as a shell inside would.
     os.environ["PATH"] = environment["PATH"]
     try:
-        os.execvpe(command[0], command, environment)
+        os.execvpe(command[0], list(command), environment)
     except FileNotFoundError:
         raise LabError(f"there is no command {command[0]} on PATH.") from None

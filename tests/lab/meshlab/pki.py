@@ -149,7 +149,7 @@ def _kubeconfig(user: str, authority: bytes, certificate: bytes, key: bytes) -> 
     def data(pem: bytes) -> str:
         return base64.b64encode(pem).decode()
 
-    return yaml.safe_dump(
+    config: str = yaml.safe_dump(
         {
             "apiVersion": "v1",
             "kind": "Config",
@@ -158,7 +158,8 @@ def _kubeconfig(user: str, authority: bytes, certificate: bytes, key: bytes) -> 
             "contexts": [{"name": "meshlab", "context": {"cluster": "meshlab", "user": user}}],
             "current-context": "meshlab",
         }
-    ).encode()
+    )
+    return config.encode()
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -64,7 +64,7 @@ class Supervisor:
             server = messages.listen(self._paths.socket)
             self._write_state()
             while True:
-                select.select([server, wakeup], [], [])
+                select.select([server.fileno(), wakeup], [], [])
                 with suppress(BlockingIOError):
                     os.read(wakeup, 4096)
                 self._look()

@@ -36,8 +36,8 @@ def paths(tmp_path: Path) -> Paths:
 
 def test_the_second_build_takes_the_first_ones_result(family: Family, paths: Paths) -> None:
     said = io.StringIO()
-    program = building._Builder(paths, Progress(said)).programs(family)["hello"]
-    again = building._Builder(paths, Progress(said)).programs(family)["hello"]
+    program = building.Builder(paths, Progress(said)).programs(family)["hello"]
+    again = building.Builder(paths, Progress(said)).programs(family)["hello"]
 
     assert subprocess.run([program], capture_output=True, text=True, check=True).stdout == "hello\n"
     assert again == program
@@ -48,7 +48,7 @@ def test_a_program_that_does_not_compile_shows_what_go_said(family: Family, path
     (family.directory / "main.go").write_text("package main\n\nfunc main() { missing() }\n")
 
     with pytest.raises(LabError, match=r"(?s)cannot build hello from .*undefined: missing"):
-        building._Builder(paths, Progress(io.StringIO())).programs(family)
+        building.Builder(paths, Progress(io.StringIO())).programs(family)
 
     assert not [path for path in paths.cache.rglob("*") if path.name == "hello"]
 
@@ -76,7 +76,7 @@ def test_brought_programs_are_taken(family: Family, paths: Paths, tmp_path: Path
     assets.mkdir()
     (assets / "hello").write_text("#!/bin/sh\n")
     (assets / "hello").chmod(0o755)
-    builder = building._Builder(paths, Progress(io.StringIO()))
+    builder = building.Builder(paths, Progress(io.StringIO()))
 
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
     assert builder.programs(family) == {"hello": assets / "hello"}
