@@ -18,9 +18,6 @@ from .errors import ClusterError
 IMPORT_ERRORS: dict[str, str] = {}
 """Library → why it cannot be used, mostly the traceback of its import; empty when everything is there."""
 
-PLAIN = ("context", "kubeconfig")
-"""Options whose text may be shown; a kubeconfig given as data is not text."""
-
 try:
     import kubernetes
     import kubernetes.dynamic
@@ -82,6 +79,5 @@ def _what(error: Exception) -> str:
 
 
 def _remedy(given: Mapping[str, Any]) -> str:
-    shown = [f"{name} {given[name]}" if name in PLAIN and isinstance(given[name], str) else name for name in sorted(given)]
-    used = ", ".join(shown) or "no option; K8S_AUTH_* variables, the cluster the module runs in, then the default kubeconfig"
+    used = ", ".join(sorted(given)) or "no option; K8S_AUTH_* variables, the cluster the module runs in, then the default kubeconfig"
     return f"Looked at: {used}. Set kubeconfig and context, or host and api_key."

@@ -73,7 +73,7 @@ def _kind_and_sentence(status: int, reason: str, detail: str) -> tuple[type[Clus
         denied = _DENIED.search(detail)
         return (Forbidden, _denied(denied)) if denied else (ClusterError, f"the API server does not admit it (403). {because}")
     if status == 404:
-        return Missing, f"it does not exist (404). {because}"
+        return Missing, f"it does not exist (404). {because}" if detail else "the API server has no such kind (404)."
     if status == 409:
         return Conflict, f"{because} Run again to work on its present state."
     if status == 422:

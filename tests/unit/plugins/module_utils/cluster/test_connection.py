@@ -59,9 +59,7 @@ def test_an_option_wins_over_the_environment(kubeconfig: str, monkeypatch: pytes
 
 
 def test_a_kubeconfig_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(
-        ClusterError, match=r"cannot connect to a cluster: .*Looked at: kubeconfig \S+/nowhere\. Set kubeconfig and context"
-    ):
+    with pytest.raises(ClusterError, match=r"cannot connect to a cluster: .*Looked at: kubeconfig\. Set kubeconfig and context"):
         Cluster.from_params({"kubeconfig": str(tmp_path / "nowhere")})
 
 
@@ -71,7 +69,7 @@ def test_a_context_that_is_not_there(kubeconfig: str) -> None:
 
 
 def test_a_kubeconfig_as_data_is_not_shown() -> None:
-    with pytest.raises(ClusterError, match=r"Looked at: context prod, kubeconfig\.") as caught:
+    with pytest.raises(ClusterError, match=r"Looked at: context, kubeconfig\.") as caught:
         Cluster.from_params({"kubeconfig": KUBECONFIG, "context": "prod"})
     assert TOKEN not in str(caught.value)
 

@@ -64,6 +64,7 @@ def test_what_admission_forbids_is_not_a_missing_permission() -> None:
     [
         (401, "Unauthorized", "does not accept the credentials (401). Check token, certificate or kubeconfig context."),
         (404, 'namespaces "shop" not found', 'it does not exist (404). namespaces "shop" not found.'),
+        (404, "", "the API server has no such kind (404)."),
         (409, "the object has been modified", "the object has been modified. Run again to work on its present state."),
         (422, "Namespace is invalid: metadata.labels: Invalid value", "finds it invalid (422). Namespace is invalid"),
         (429, "too many requests", "is overloaded (429). too many requests. Try again later."),
