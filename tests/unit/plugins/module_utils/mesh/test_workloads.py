@@ -126,9 +126,9 @@ def test_an_application_may_crash_once_because_its_proxy_came_later() -> None:
 
 def test_trouble_of_an_init_container_is_seen_and_a_pod_without_a_status_has_none() -> None:
     found = pod("shop", "p", "stable")
-    found["status"]["initContainerStatuses"] = [{"name": "istio-init", "state": {"waiting": {"reason": "ErrImagePull"}}}]
+    found["status"]["initContainerStatuses"] = [{"name": "istio-init", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]
 
-    assert trouble_of(found) == 'container "istio-init" is in ErrImagePull'
+    assert trouble_of(found) == 'container "istio-init" is in ImagePullBackOff'
     assert trouble_of({"metadata": {}, "spec": {}}) == ""
 
 
