@@ -21,7 +21,7 @@ K ?=
 
 .PHONY: help
 help: ## Show this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ## Setting up (the targets below call these when they need them)
 
@@ -43,14 +43,22 @@ system:
 
 ## Checks without a cluster
 
-.PHONY: lint
-lint: tree ## ruff, mypy, yamllint, ansible-lint, documentation, changelog, Go
+.PHONY: lint lint-python lint-ansible lint-docs lint-go
+lint: lint-python lint-ansible lint-docs lint-go ## All linters (make -k lint shows the findings of all)
+
+lint-python: tree ## ruff and mypy
 	ruff check .
 	cd .cache && mypy --config-file ../.mypy.ini -p ansible_collections.meshops.istio.plugins.module_utils
+
+lint-ansible: tree ## yamllint and ansible-lint (production profile)
 	yamllint --strict .
 	ansible-lint
-	antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs all --check-extra-docs-refs .
+
+lint-docs: tree ## Documentation of modules and roles, changelog
+	antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs dependent --check-extra-docs-refs .
 	antsibull-changelog lint
+
+lint-go: ## go vet, where there is a Go
 	@if ! command -v go >/dev/null; then echo "go vet: left out, there is no go on PATH"; \
 	else (set -x; cd tests/lab/node && CGO_ENABLED=0 go vet -trimpath ./...); fi
 
