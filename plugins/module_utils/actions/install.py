@@ -17,7 +17,7 @@ from typing import Any, Callable
 from ..cluster.client import Cluster, Object, Objects
 from ..cluster.kubeconfig import kubeconfig_of
 from ..cluster.paths import path_of
-from ..mesh.names import DEFAULT, DEFAULT_VALIDATOR, OPERATOR_LABEL_PART, READER_SERVICE_ACCOUNT
+from ..mesh.names import DEFAULT, DEFAULT_VALIDATOR, OPERATOR_LABEL_PART, READER_SERVICE_ACCOUNT, REVISION_LABEL
 from ..mesh.refusal import Refusal
 from ..mesh.revisions import labels_of
 
@@ -135,7 +135,8 @@ def _differs(cluster: Cluster, manifest: Object) -> bool:
     live = cluster.get(path)
     if live is None:
         return True
-    owner_labels = {key: value for key, value in labels_of(live).items() if OPERATOR_LABEL_PART in key}
+    # What istioctl install adds to everything that manifest generate renders (operator/pkg/install/install.go).
+    owner_labels = {key: value for key, value in labels_of(live).items() if OPERATOR_LABEL_PART in key or key == REVISION_LABEL}
     metadata = {**manifest["metadata"], "labels": {**owner_labels, **labels_of(manifest)}}
     applied = cluster.apply(path, {**manifest, "metadata": metadata}, field_manager=ISTIOCTL_MANAGER, force=True, dry_run=True)
     return _neutral(applied) != _neutral(live)
