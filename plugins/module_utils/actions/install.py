@@ -62,7 +62,8 @@ class Istioctl:
         """
         with self._operator_file() as operator:
             output = self._call(["manifest", "generate", "--filename", operator, "--revision", self.revision])
-        return [manifest for manifest in yaml.safe_load_all(output) if manifest]
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where PyYAML was built with it
+        return [manifest for manifest in yaml.load_all(output, Loader=loader) if manifest]
 
     def install(self, wait_timeout: float) -> None:
         """Install the revision and wait for its pods.
