@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..cluster.client import Cluster
+from ..cluster.client import Cluster, Objects
 from ..cluster.istiods import ask_istiods
 from ..cluster.paths import PODS
 from ..cluster.read import read_control_plane, read_mesh
@@ -130,35 +130,40 @@ def ensure_absent(cluster: Cluster, wanted: Wanted, *, check_mode: bool, sleep: 
     Raises:
         Refusal: something still needs it, or somebody else owns it; nothing was deleted.
     """
-    mesh, kept = _look_for_needs(cluster, wanted)
+    mesh, crds = _look(cluster, wanted)
     refs = existing(cluster, _removable(mesh, wanted))
+    if refs:
+        _refuse_if_needed(cluster, mesh, crds, wanted)
     if refs and not check_mode:
         sleep(SECOND_LOOK_SECONDS)
-        _look_for_needs(cluster, wanted)
+        _refuse_if_needed(cluster, *_look(cluster, wanted), wanted)
         remove(cluster, refs)
         _wait_until_gone(cluster, wanted)
+    removed = [str(ref) for ref in refs]
     return Outcome(
         changed=bool(refs),
-        removed=[str(ref) for ref in refs],
-        kept=kept,
-        before={"objects": [str(ref) for ref in refs]},
+        removed=removed,
+        kept=[name for name in kept_objects(mesh, crds) if name not in removed],
+        before={"objects": removed},
         after={"objects": []},
     )
 
 
-def _look_for_needs(cluster: Cluster, wanted: Wanted) -> tuple[Mesh, list[str]]:
-    """A fresh look at everything; the shared objects that stay.
+def _look(cluster: Cluster, wanted: Wanted) -> tuple[Mesh, Objects]:
+    """A fresh look at everything, and at the definitions of Istio's configuration."""
+    return Mesh(read_mesh(cluster, wanted.istio_namespace), wanted.istio_namespace), istio_crds(cluster)
+
+
+def _refuse_if_needed(cluster: Cluster, mesh: Mesh, crds: Objects, wanted: Wanted) -> None:
+    """Stop while anything needs the revision; also when only a remnant of it is left, such as a tag that points nowhere.
 
     Raises:
-        Refusal: something that is not waived still needs the revision.
+        Refusal: something that is not waived still needs the revision, or somebody else owns it.
     """
-    mesh = Mesh(read_mesh(cluster, wanted.istio_namespace), wanted.istio_namespace)
-    crds = istio_crds(cluster)
     if wanted.revision in mesh.revisions:
         refuse_foreign(mesh.revisions[wanted.revision])
-        found = blockers(mesh, wanted.revision, ask_istiods(cluster), pinned_config(cluster, crds, wanted.revision))
-        refuse_if_needed(wanted.revision, found, wanted.waive, wanted.sample_size)
-    return mesh, kept_objects(mesh, crds)
+    found = blockers(mesh, wanted.revision, ask_istiods(cluster), pinned_config(cluster, crds, wanted.revision))
+    refuse_if_needed(wanted.revision, found, wanted.waive, wanted.sample_size)
 
 
 def _removable(mesh: Mesh, wanted: Wanted) -> list[Ref]:

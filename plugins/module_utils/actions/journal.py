@@ -39,11 +39,22 @@ class Journal:
 
     @classmethod
     def read(cls, cluster: Cluster, istio_namespace: str) -> Journal:
-        """The journal as it is now."""
+        """The journal as it is now.
+
+        Raises:
+            Refusal: somebody wrote something else into its ConfigMap.
+        """
         found = cluster.get(CONFIG_MAPS(istio_namespace, NAME))
         if found is None:
             return cls(cluster, istio_namespace)
-        return cls(cluster, istio_namespace, json.loads(found["data"][KEY]), found["metadata"]["resourceVersion"])
+        try:
+            entry = json.loads(found["data"][KEY])
+        except (KeyError, ValueError) as error:
+            raise Refusal(
+                f"ConfigMap {istio_namespace}/{NAME} is not a journal any more (no JSON in {KEY}). Restore it from a backup; without one, "
+                "look with mesh_info which revision each namespace has, then delete it."
+            ) from error
+        return cls(cluster, istio_namespace, entry, found["metadata"]["resourceVersion"])
 
     def write(self, entry: Entry) -> None:
         """Replace what it says.

@@ -15,7 +15,7 @@ from ..cluster.paths import PODS, REPLICA_SETS, resource_of
 from ..cluster.read import trim_pod, without_managed_fields
 from ..mesh.names import RESTARTED_AT_ANNOTATION
 from ..mesh.refusal import Refusal
-from ..mesh.restarts import Restart, rollout_failure, rollout_problem
+from ..mesh.restarts import Restart, pods_wanted, rollout_failure, rollout_problem
 from ..mesh.workloads import Owner, Pod, pods_of
 from .clock import now
 
@@ -40,8 +40,11 @@ class Restarter:
         """Restart everything that is due and wait until it has moved.
 
         Raises:
-            Refusal: a rollout failed or took too long; nothing more is restarted, and what was done is in ``moved``.
+            Refusal: max_unavailable allows none, or a rollout failed or took too long; nothing more is restarted, and what was done is
+                in ``moved``.
         """
+        if self.max_unavailable < 1:
+            raise Refusal(f"max_unavailable is {self.max_unavailable}, so nothing could ever be restarted. Name at least 1.")
         waiting = [restart for restart in restarts if restart.due]
         flying: dict[Owner, tuple[Restart, float]] = {}
         while waiting or flying:
@@ -51,14 +54,19 @@ class Restarter:
                 flying[restart.workload.owner] = (restart, self.clock() + self.wait_timeout)
             self.sleep(1)
             pods = self._pods(sorted({owner.namespace for owner in flying}))
+            stuck = []
             for owner, (restart, deadline) in list(flying.items()):
                 own = [pod for pod in pods if pod.owner == owner]
-                problem = self._problem(owner, own, restart.wanted)
+                problem, hopeless = self._problem(owner, own, restart.wanted)
                 if not problem:
                     self.moved[owner] = (_count(own), now())
                     del flying[owner]
+                elif hopeless:
+                    stuck.append(f"{owner} does not come up on {restart.wanted}: {problem}")
                 elif self.clock() > deadline:
-                    raise Refusal(f"{owner} has not moved within {self.wait_timeout:g} s: {problem}. {self._left(waiting, flying)}")
+                    stuck.append(f"{owner} has not moved within {self.wait_timeout:g} s: {problem}")
+            if stuck:
+                raise Refusal(f"{'; '.join(stuck)}. {self._left(waiting, flying)}")
 
     def _touch(self, owner: Owner) -> None:
         annotations = {RESTARTED_AT_ANNOTATION: now()}
@@ -74,24 +82,24 @@ class Restarter:
         ]
         return pods_of(pods, replica_sets)
 
-    def _problem(self, owner: Owner, pods: Sequence[Pod], wanted: str | None) -> str:
-        """What a workload still waits for, empty when it has moved.
-
-        Raises:
-            Refusal: waiting will not help.
-        """
+    def _problem(self, owner: Owner, pods: Sequence[Pod], wanted: str | None) -> tuple[str, bool]:
+        """What a workload still waits for, empty when it has moved, and whether waiting is hopeless."""
         controller = self.cluster.get(resource_of(owner.kind)(owner.namespace, owner.name))
         if controller is None:
-            return ""  # deleted meanwhile: nothing old can come back
-        failure = rollout_failure(controller) or next((pod.trouble for pod in pods if pod.trouble and pod.revision == wanted), "")
+            return "", False  # deleted meanwhile: nothing old can come back
+        new = [pod for pod in pods if pod.revision == wanted and not pod.terminating]
+        failure = rollout_failure(controller) or next((pod.trouble for pod in new if pod.trouble), "")
         if failure:
-            raise Refusal(f"{owner} does not come up on {wanted}: {failure}. Nothing more is restarted; look at its newest pod.")
-        old = [pod for pod in pods if pod.revision != wanted]
-        return rollout_problem(owner.kind, controller) or (f"{len(old)} old pods are left" if old else "")
+            return failure, True
+        old = sum(1 for pod in pods if pod.revision != wanted)
+        problem = rollout_problem(owner.kind, controller) or (f"{old} old pods are left" if old else "")
+        if not problem and not new and pods_wanted(owner.kind, controller):
+            problem = f"none of its new pods has a proxy of {wanted}"
+        return problem, False
 
     @staticmethod
     def _left(waiting: Sequence[Restart], flying: Mapping[Owner, Any]) -> str:
-        return f"{len(flying)} workloads are being restarted, {len(waiting)} have not been touched. Look at its pods, then run again."
+        return f"{len(flying)} workloads are being restarted, {len(waiting)} have not been touched. Look at new pods, then run again."
 
 
 def _count(pods: Sequence[Pod]) -> dict[str, int]:

@@ -5,26 +5,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
+from typing import Any
 
 from ..cluster.client import Cluster, Object
-from ..cluster.errors import ClusterError
+from ..cluster.errors import ClusterError, Conflict
 from ..cluster.paths import resource_of
 from ..mesh.changes import Change, Ref
 from ..mesh.refusal import Refusal
+
+TRIES = 3
+"""How often putting back is tried while somebody else, such as istiod with its caBundle, writes the same object."""
+
+WRITTEN_BY_SERVER = frozenset({"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"})
 
 
 class Transaction:
     """Writes changes one by one; when the block fails, puts everything back as it was, last change first.
 
     Raises (from the block):
-        Refusal: the block failed, with its sentence, and what was put back.
+        Refusal: the block failed, with its sentence, what was put back, and what could not be.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._done: list[Change] = []
+        self._unsure: Change | None = None
 
     def __enter__(self) -> Transaction:
         return self
@@ -32,17 +39,35 @@ class Transaction:
     def write(self, changes: Iterable[Change]) -> None:
         """Write changes, in this order; each only if its object is still as it was when it was read."""
         for change in changes:
-            self._done.append(change)
+            self._unsure = change
             _write(self._cluster, change)
+            self._unsure = None
+            self._done.append(change)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is None or not self._done:
+        if error is None:
             return
-        for change in reversed(self._done):
-            _put_back(self._cluster, change)
-        if isinstance(error, (ClusterError, Refusal)):
-            restored = ", ".join(str(change.ref) for change in self._done)
-            raise Refusal(f"{error} Put back as it was: {restored}.") from error
+        restored, left = self._put_all_back()
+        if isinstance(error, (ClusterError, Refusal)) and (restored or left):
+            said = f" Put back as it was: {', '.join(restored)}." if restored else ""
+            said += f" NOT put back, repair it by hand or run again: {'; '.join(left)}" if left else ""
+            raise Refusal(f"{error}{said}") from error
+
+    def _put_all_back(self) -> tuple[list[str], list[str]]:
+        """What was put back, and what could not be, with the reason."""
+        restored: list[str] = []
+        left: list[str] = []
+        undo = [(change, False) for change in reversed(self._done)]
+        if self._unsure:
+            undo.insert(0, (self._unsure, True))
+        for change, unsure in undo:
+            try:
+                if not unsure or _has_arrived(self._cluster, change):
+                    _put_back(self._cluster, change)
+                    restored.append(str(change.ref))
+            except ClusterError as error:
+                left.append(f"{change.ref} ({error})")
+        return restored, left
 
 
 def path_to(ref: Ref) -> str:
@@ -53,28 +78,63 @@ def path_to(ref: Ref) -> str:
 def _write(cluster: Cluster, change: Change) -> None:
     path = path_to(change.ref)
     if change.after is None:
-        cluster.delete(path)
+        cluster.delete(path, resource_version=_version(change.before))
     elif change.before is None:
         cluster.create(resource_of(change.ref.kind)(change.ref.namespace or ""), dict(change.after))
     else:
         cluster.replace(path, dict(change.after))
 
 
+def _has_arrived(cluster: Cluster, change: Change) -> bool:
+    """Whether a write that failed was carried out all the same; what somebody else has written instead is not ours to undo."""
+    current = cluster.get(path_to(change.ref))
+    if change.after is None or current is None:
+        return current is None and change.after is None
+    return _content(current) == _content(change.after) if change.before else _includes(_content(current), _content(change.after))
+
+
+def _content(thing: Mapping[str, Any]) -> Object:
+    """An object without what the API server writes by itself."""
+    metadata = {key: value for key, value in thing["metadata"].items() if key not in WRITTEN_BY_SERVER}
+    return {**{key: value for key, value in thing.items() if key != "status"}, "metadata": metadata}
+
+
+def _includes(whole: Any, part: Any) -> bool:
+    """Whether nested data has everything that a part of it names; the API server fills in defaults."""
+    if isinstance(whole, dict) and isinstance(part, Mapping):
+        return all(key in whole and _includes(whole[key], value) for key, value in part.items())
+    if isinstance(whole, list) and isinstance(part, Sequence):
+        return len(whole) == len(part) and all(map(_includes, whole, part))
+    return bool(whole == part)
+
+
 def _put_back(cluster: Cluster, change: Change) -> None:
+    for left in reversed(range(TRIES)):
+        try:
+            _put_back_once(cluster, change)
+        except Conflict:
+            if not left:
+                raise
+        else:
+            return
+
+
+def _put_back_once(cluster: Cluster, change: Change) -> None:
     path = path_to(change.ref)
     current = cluster.get(path)
     if change.before is None:
         if current is not None:
             cluster.delete(path)
     elif current is None:
-        cluster.create(resource_of(change.ref.kind)(change.ref.namespace or ""), _with_version(change.before, None))
+        cluster.create(resource_of(change.ref.kind)(change.ref.namespace or ""), _with_version(change.before, ""))
     else:
-        cluster.replace(path, _with_version(change.before, current["metadata"]["resourceVersion"]))
+        cluster.replace(path, _with_version(change.before, _version(current)))
 
 
-def _with_version(thing: object, version: str | None) -> Object:
-    body: Object = dict(thing)  # type: ignore[call-overload]
-    body["metadata"] = {key: value for key, value in body["metadata"].items() if key not in ("resourceVersion", "uid")}
-    if version:
-        body["metadata"]["resourceVersion"] = version
-    return body
+def _version(thing: Mapping[str, Any] | None) -> str:
+    return str(thing["metadata"].get("resourceVersion", "")) if thing else ""
+
+
+def _with_version(thing: Mapping[str, Any], version: str) -> Object:
+    metadata = {key: value for key, value in thing["metadata"].items() if key not in ("resourceVersion", "uid")}
+    return {**thing, "metadata": {**metadata, **({"resourceVersion": version} if version else {})}}

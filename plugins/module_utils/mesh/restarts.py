@@ -127,15 +127,14 @@ def why_not_restartable(kind: str, controller: Mapping[str, Any] | None) -> str:
 
 def rollout_problem(kind: str, controller: Mapping[str, Any]) -> str:
     """What a rollout still waits for, empty when it is complete (kubectl: pkg/polymorphichelpers/rollout_status.go)."""
-    spec, status = controller["spec"], controller.get("status") or {}
+    status = controller.get("status") or {}
     if not _observed(controller):
         return "its controller has not seen the change yet"
+    wanted = pods_wanted(kind, controller)
     if kind == "DaemonSet":
-        wanted, updated = status.get("desiredNumberScheduled", 0), status.get("updatedNumberScheduled", 0)
-        ready, total = status.get("numberAvailable", 0), wanted
+        updated, ready, total = status.get("updatedNumberScheduled", 0), status.get("numberAvailable", 0), wanted
     else:
-        wanted, updated = spec.get("replicas", 1), status.get("updatedReplicas", 0)
-        ready, total = status.get("availableReplicas", 0), status.get("replicas", 0)
+        updated, ready, total = status.get("updatedReplicas", 0), status.get("availableReplicas", 0), status.get("replicas", 0)
     if updated < wanted:
         return f"{updated} of {wanted} pods are new"
     if total > updated:
@@ -143,6 +142,13 @@ def rollout_problem(kind: str, controller: Mapping[str, Any]) -> str:
     if ready < wanted:
         return f"{ready} of {wanted} pods are available"
     return ""
+
+
+def pods_wanted(kind: str, controller: Mapping[str, Any]) -> int:
+    """How many pods a controller shall have."""
+    if kind == "DaemonSet":
+        return int((controller.get("status") or {}).get("desiredNumberScheduled", 0))
+    return int(controller["spec"].get("replicas", 1))
 
 
 def _observed(controller: Mapping[str, Any]) -> bool:
