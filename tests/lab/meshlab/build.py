@@ -144,7 +144,7 @@ class Builder:
             tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
             raise LabError(f"cannot build {program.name} from {family.directory}: go build failed. The end of {log}:\n{tail}")
         half.rename(target)
-        log.unlink()
+        log.unlink(missing_ok=True)  # labs that share a cache may build the same at once
         self._progress.done("built")
 
     def _module(self, family: Family) -> Path:
