@@ -56,7 +56,7 @@ func (c *container) exec(ctx context.Context, argv []string, streams execStreams
 		}
 	} else if streams.in != nil {
 		// Cmd's own copying would keep Wait from returning until the caller closes its end.
-		feed, err := command2stdin(command, streams.in)
+		feed, err := feedInput(command, streams.in)
 		if err != nil {
 			return err
 		}
@@ -85,7 +85,8 @@ func (c *container) exec(ctx context.Context, argv []string, streams execStreams
 	return err
 }
 
-func command2stdin(command *exec.Cmd, in io.Reader) (func(), error) {
+// feedInput joins a stream to the command's input; the function it returns ends that.
+func feedInput(command *exec.Cmd, in io.Reader) (func(), error) {
 	command.Stdin = nil
 	read, write, err := os.Pipe()
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	protocols "k8s.io/apimachinery/pkg/util/remotecommand"
 	"k8s.io/client-go/tools/remotecommand"
 	"k8s.io/kubelet/pkg/cri/streaming/portforward"
 	serveexec "k8s.io/kubelet/pkg/cri/streaming/remotecommand"
@@ -141,7 +141,7 @@ func (v *provider) serveExec(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	serveexec.ServeExec(w, r, containerExec{c}, r.PathValue("pod"), "", c.spec.Name, r.URL.Query()["command"], options,
-		streamIdle, streamCreate, strings.Split(r.Header.Get("X-Stream-Protocol-Version"), ","))
+		streamIdle, streamCreate, protocols.SupportedStreamingProtocols)
 }
 
 type containerExec struct{ container *container }
@@ -172,7 +172,7 @@ func (v *provider) servePortForward(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	portforward.ServePortForward(w, r, podForward{p}, r.PathValue("pod"), "", options, streamIdle, streamCreate,
-		strings.Split(r.Header.Get("X-Stream-Protocol-Version"), ","))
+		portforward.SupportedProtocols)
 }
 
 type podForward struct{ pod *pod }

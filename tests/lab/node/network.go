@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log"
 	"net"
@@ -66,7 +67,11 @@ func addLabAddress() error {
 	if err := netlink.AddrAdd(link, single(labAddress)); err != nil {
 		return fmt.Errorf("the address %s cannot be set: %w", labAddress, err)
 	}
-	return netlink.LinkSetUp(link)
+	peer, err := netlink.LinkByName("meshlab1")
+	if err != nil {
+		return fmt.Errorf("the interface for %s cannot be found: %w", labAddress, err)
+	}
+	return errors.Join(netlink.LinkSetUp(link), netlink.LinkSetUp(peer))
 }
 
 func single(address string) *netlink.Addr {
@@ -210,13 +215,13 @@ func (p *podNetwork) detach() {
 	delete(p.network.used, p.ip)
 }
 
-// file is a descriptor of the namespace for a process to inherit; its receiver closes it.
-func (p *podNetwork) file() int {
+// file is the namespace for a process to inherit; its receiver closes it.
+func (p *podNetwork) file() (*os.File, error) {
 	copied, err := unix.FcntlInt(uintptr(p.namespace), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		return -1
+		return nil, fmt.Errorf("the pod's network namespace cannot be handed on: %w", err)
 	}
-	return copied
+	return os.NewFile(uintptr(copied), "network namespace"), nil
 }
 
 // dial connects to a port of the pod's own loopback address.

@@ -47,7 +47,7 @@ func runNode(args []string) error {
 	defer cancel()
 	// The library says nothing unless it is given a logger.
 	quiet := logrus.New()
-	quiet.SetLevel(logrus.WarnLevel)
+	quiet.SetLevel(logrus.ErrorLevel)
 	log.L = vklogrus.FromLogrus(logrus.NewEntry(quiet))
 
 	m, err := newMachine(ctx, settings)

@@ -67,6 +67,11 @@ func (m *machine) spawn(spec insideSpec, network *podNetwork, logFile string, te
 	if err := os.WriteFile(file, description, 0o600); err != nil {
 		return nil, nil, err
 	}
+	namespace, err := network.file()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer namespace.Close()
 	output, err := newLogWriter(logFile)
 	if err != nil {
 		return nil, nil, err
@@ -74,7 +79,7 @@ func (m *machine) spawn(spec insideSpec, network *podNetwork, logFile string, te
 	command := exec.Command(m.self, "run", file)
 	command.Env = []string{"GOMAXPROCS=1"}
 	command.Stdout, command.Stderr = output.stream("stdout"), output.stream("stderr")
-	command.ExtraFiles = []*os.File{os.NewFile(uintptr(network.file()), "network namespace")}
+	command.ExtraFiles = []*os.File{namespace}
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWPID | syscall.CLONE_NEWNS | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
 		Pdeathsig:  syscall.SIGKILL,
@@ -83,15 +88,13 @@ func (m *machine) spawn(spec insideSpec, network *podNetwork, logFile string, te
 	var ready, write *os.File
 	if tellsReady {
 		if ready, write, err = os.Pipe(); err != nil {
+			output.Close()
 			return nil, nil, err
 		}
+		defer write.Close()
 		command.ExtraFiles = append(command.ExtraFiles, write)
 	}
-	err = m.spawner.start(command)
-	for _, handed := range command.ExtraFiles {
-		handed.Close()
-	}
-	if err != nil {
+	if err := m.spawner.start(command); err != nil {
 		output.Close()
 		if ready != nil {
 			ready.Close()

@@ -43,8 +43,8 @@ func (p *pod) publish(ctx context.Context) error {
 	}
 	_, err = p.machine.client.CoreV1().Pods(p.object.Namespace).Patch(
 		ctx, p.object.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
-	if errors.IsNotFound(err) || errors.IsConflict(err) {
-		// The pod is gone, or its name now belongs to another one: there is nobody to report to.
+	if errors.IsNotFound(err) || errors.HasStatusCause(err, metav1.CauseTypeFieldValueInvalid) && p.deletionBegan() {
+		// The pod is gone, or its name now belongs to another one, whose uid is not ours: there is nobody to report to.
 		return nil
 	}
 	if err != nil {

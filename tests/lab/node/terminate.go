@@ -23,6 +23,12 @@ func (p *pod) end(grace time.Duration) {
 	time.AfterFunc(grace, p.kill)
 }
 
+func (p *pod) deletionBegan() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.wasDeleted
+}
+
 // kill ends every container that still runs. Its first process is the init of a PID namespace, so nothing survives it.
 func (p *pod) kill() {
 	for _, c := range p.containers() {
