@@ -16,9 +16,11 @@ from ..mesh.changes import Change, Ref
 from ..mesh.refusal import Refusal
 
 TRIES = 3
-"""How often putting back is tried while somebody else, such as istiod with its caBundle, writes the same object."""
+"""How often a write is tried while somebody else, such as istiod with its caBundle, writes the same object."""
 
 WRITTEN_BY_SERVER = frozenset({"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"})
+WRITTEN_BY_ISTIOD = frozenset({"caBundle", "failurePolicy"})
+"""In webhook configurations: shortly after an install, istiod fills them in at any moment."""
 
 
 class Transaction:
@@ -37,7 +39,7 @@ class Transaction:
         return self
 
     def write(self, changes: Iterable[Change]) -> None:
-        """Write changes, in this order; each only if its object is still as it was when it was read."""
+        """Write changes, in this order; each only if its object is still as it was when it was read, or only istiod has touched it."""
         for change in changes:
             self._unsure = change
             _write(self._cluster, change)
@@ -76,13 +78,37 @@ def path_to(ref: Ref) -> str:
 
 
 def _write(cluster: Cluster, change: Change) -> None:
+    version = _version(change.before)
+    for left in reversed(range(TRIES)):
+        try:
+            _write_once(cluster, change, version)
+        except Conflict:
+            current = cluster.get(path_to(change.ref)) if change.before else None
+            if not left or current is None or not _only_istiod_wrote(change.before or {}, current):
+                raise
+            version = _version(current)
+        else:
+            return
+
+
+def _write_once(cluster: Cluster, change: Change, version: str) -> None:
     path = path_to(change.ref)
     if change.after is None:
-        cluster.delete(path, resource_version=_version(change.before))
+        cluster.delete(path, resource_version=version)
     elif change.before is None:
         cluster.create(resource_of(change.ref.kind)(change.ref.namespace or ""), dict(change.after))
     else:
-        cluster.replace(path, dict(change.after))
+        cluster.replace(path, _at_version(change.after, version))
+
+
+def _only_istiod_wrote(before: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
+    return bool(_without_istiods(_content(before)) == _without_istiods(_content(current)))
+
+
+def _without_istiods(thing: Any) -> Any:
+    if isinstance(thing, Mapping):
+        return {key: _without_istiods(value) for key, value in thing.items() if key not in WRITTEN_BY_ISTIOD}
+    return [_without_istiods(part) for part in thing] if isinstance(thing, list) else thing
 
 
 def _has_arrived(cluster: Cluster, change: Change) -> bool:
@@ -135,6 +161,10 @@ def _version(thing: Mapping[str, Any] | None) -> str:
     return str(thing["metadata"].get("resourceVersion", "")) if thing else ""
 
 
+def _at_version(thing: Mapping[str, Any], version: str) -> Object:
+    return {**thing, "metadata": {**thing["metadata"], **({"resourceVersion": version} if version else {})}}
+
+
 def _with_version(thing: Mapping[str, Any], version: str) -> Object:
     metadata = {key: value for key, value in thing["metadata"].items() if key not in ("resourceVersion", "uid")}
-    return {**thing, "metadata": {**metadata, **({"resourceVersion": version} if version else {})}}
+    return _at_version({**thing, "metadata": metadata}, version)
