@@ -88,13 +88,18 @@ lab-down: tree ## Shut the lab down; what was built stays cached
 test-lab: lab ## Scenarios on the lab (K=name runs one)
 	$(LAB) exec -- pytest tests/lab/scenarios -k "$(K)"
 
+.PHONY: test-lab-tool
+test-lab-tool: lab ## Tests of the lab itself, with a second one beside it
+	pytest tests/lab/selftest -k "$(K)"
+
 .PHONY: molecule
-molecule: lab ## Molecule scenarios of the roles on the lab
-	$(LAB) exec -- molecule test --all
+molecule: lab ## Molecule scenarios of the roles, on the lab
+	molecule test --all
 
 .PHONY: demo
-demo: lab ## A whole upgrade, rollback and cleanup on the lab, step by step
-	$(LAB) exec -- tests/demo/run
+demo: lab ## A whole upgrade, rollback and cleanup on the lab, to watch
+	@$(LAB) reset
+	@$(LAB) exec -- tests/demo/run
 
 .PHONY: bench
 bench: system tree ## Figures, one JSON object per line
@@ -104,7 +109,7 @@ bench: system tree ## Figures, one JSON object per line
 
 .PHONY: test
 test: ## Everything from nothing: what CI runs
-	@tests/run-stages venv lint sanity test-unit lab molecule test-lab
+	@tests/run-stages venv lint sanity test-unit lab test-lab-tool molecule test-lab
 
 .PHONY: build
 build: tree ## The archive for Galaxy

@@ -5,7 +5,7 @@
 # See that the system programs the lab and the tests call are there; on Debian as root install what is missing.
 set -euo pipefail
 
-declare -A package=([git]=git [ip]=iproute2 [unshare]=util-linux [nsenter]=util-linux)
+declare -A package=([git]=git [ip]=iproute2 [unshare]=util-linux [nsenter]=util-linux [setpriv]=util-linux)
 
 missing() {
     local program
