@@ -97,7 +97,7 @@ molecule: lab ## Molecule scenarios of the roles, on the lab
 	molecule test --all
 
 .PHONY: demo
-demo: lab ## A whole upgrade, rollback and cleanup on the lab, to watch
+demo: lab ## A whole upgrade, rollback and cleanup to watch (empties the lab first)
 	@$(LAB) reset
 	@$(LAB) exec -- tests/demo/run
 
