@@ -17,6 +17,7 @@ from pathlib import Path
 from meshlab import checks, fetch
 from meshlab.components import ALIASES, FAMILIES, Family, Program
 from meshlab.errors import LabError
+from meshlab.locking import locked
 from meshlab.paths import Paths
 from meshlab.progress import Progress, duration
 
@@ -27,8 +28,15 @@ ENVIRONMENT = {"CGO_ENABLED": "0", "GOFLAGS": "", "GOWORK": "off", "GOTOOLCHAIN"
 
 
 def build(paths: Paths, progress: Progress) -> None:
-    """Make every program available and point run/bin and run/share at it. Does nothing slow when all are cached."""
-    paths.cache.mkdir(parents=True, exist_ok=True)
+    """Make every program available and point run/bin and run/share at it. Does nothing slow when all are cached.
+
+    Labs that share a cache take turns, so that nothing is built twice.
+    """
+    with locked(paths.cache / "lock", progress):
+        _build(paths, progress)
+
+
+def _build(paths: Paths, progress: Progress) -> None:
     builder = Builder(paths, progress)
     programs: dict[str, Path] = {}
     shared: dict[str, Path] = {}
@@ -144,7 +152,7 @@ class Builder:
             tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
             raise LabError(f"cannot build {program.name} from {family.directory}: go build failed. The end of {log}:\n{tail}")
         half.rename(target)
-        log.unlink(missing_ok=True)  # labs that share a cache may build the same at once
+        log.unlink()
         self._progress.done("built")
 
     def _module(self, family: Family) -> Path:

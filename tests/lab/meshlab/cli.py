@@ -92,7 +92,7 @@ def up(paths: Paths, chosen: argparse.Namespace) -> None:
 
     progress, started = Progress(), time.monotonic()
     checks.machine(paths.home)
-    with locked(paths, progress):
+    with locked(paths.lock, progress):
         build_programs(paths, progress)
         pid = sandbox.pid(paths)
         if pid and _up_already(paths, chosen.kubelet_version, progress):
@@ -130,7 +130,7 @@ def reset(paths: Paths, chosen: argparse.Namespace) -> None:
     from meshlab.progress import Progress, duration
 
     progress, started = Progress(), time.monotonic()
-    with locked(paths, progress):
+    with locked(paths.lock, progress):
         if not sandbox.pid(paths):
             raise LabError("the lab is not up, so there is nothing to reset. Start it with: tests/lab/lab up")
         build_programs(paths, progress)
@@ -162,7 +162,7 @@ def down(paths: Paths, _: argparse.Namespace) -> None:
     progress = Progress()
     if not paths.home.exists():
         return
-    with locked(paths, progress):
+    with locked(paths.lock, progress):
         was_up = sandbox.pid(paths)
         sandbox.destroy(paths, timeout=20)
         for rest in (paths.socket, paths.state):
@@ -177,7 +177,7 @@ def build(paths: Paths, _: argparse.Namespace) -> None:
     from meshlab.progress import Progress
 
     progress = Progress()
-    with locked(paths, progress):
+    with locked(paths.lock, progress):
         build_programs(paths, progress)
 
 

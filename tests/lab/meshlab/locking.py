@@ -8,16 +8,16 @@ import fcntl
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from meshlab.paths import Paths
 from meshlab.progress import Progress
 
 
 @contextmanager
-def locked(paths: Paths, progress: Progress) -> Iterator[None]:
+def locked(lock: Path, progress: Progress) -> Iterator[None]:
     """Wait for the other command, if there is one, and say so. The kernel lets go when a command is killed."""
-    paths.home.mkdir(parents=True, exist_ok=True)
-    with paths.lock.open("w") as file:
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -33,7 +33,7 @@ class Paths:
 
     @property
     def lock(self) -> Path:
-        """Held while a command changes the lab, so that two of them take turns."""
+        """Held while a command changes this lab, so that two of them take turns."""
         return self.home / "lock"
 
     @property
