@@ -71,11 +71,12 @@ def test_check_mode_names_the_same_objects_and_deletes_nothing() -> None:
     assert absent(cluster, "old").removed == foreseen.removed
 
 
-def test_a_needed_revision_keeps_every_object() -> None:
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_a_needed_revision_keeps_every_object_and_check_mode_says_so_too(check_mode: bool) -> None:
     cluster = MemoryCluster(healthy_world())
 
     with pytest.raises(Refusal, match='revision "canary" is kept, nothing was deleted'):
-        absent(cluster, "canary")
+        absent(cluster, "canary", check_mode=check_mode)
     assert cluster.writes() == []
 
 

@@ -45,6 +45,7 @@ def test_what_every_revision_has_of_its_own_is_no_difference() -> None:
         ("istiod-canary.istio-system.svc:15012", "istiod-stable.istio-system.svc:15012", "canary", "stable", False),
         ("istiod-canary.istio-system.svc:15012", "istiod.istio-system.svc:15012", "canary", "default", False),
         ("istiod-stable.istio-system.svc:15012", "istiod-stable.istio-system.svc:15012", "canary", "stable", True),
+        ("istiod-canary-b.istio-system.svc:15012", "istiod-stable-b.istio-system.svc:15012", "canary", "stable", True),
         ("istiod-canary.other.svc:15012", "istiod-stable.istio-system.svc:15012", "canary", "stable", True),
     ],
 )
