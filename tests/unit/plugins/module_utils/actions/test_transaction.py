@@ -201,6 +201,19 @@ def test_a_ca_bundle_that_istiod_writes_under_way_does_not_stop_putting_back() -
     assert "mine" not in labels(cluster, FIRST)
 
 
+def test_what_istiod_fills_in_while_a_tag_moves_is_no_conflict() -> None:
+    cluster = MemoryCluster(healthy_world())
+    move = planned(cluster, "prod", "canary")
+    path = path_to(Ref("MutatingWebhookConfiguration", None, "istio-revision-tag-prod"))
+    patched = deepcopy(cluster.objects[path])
+    for entry in patched["webhooks"]:
+        entry["clientConfig"]["caBundle"] = "TkVX"
+    cluster.put(patched)
+    carried_out(cluster, move)
+
+    assert cluster.mesh().tags["prod"].revision == "canary"
+
+
 def test_what_cannot_be_put_back_is_named_and_does_not_keep_the_rest() -> None:
     cluster, changes = two_changes()
     cluster.fail = len(cluster.requests) + 4  # two writes, a look, then putting the second back
