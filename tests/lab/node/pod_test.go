@@ -68,7 +68,7 @@ func TestPhaseFollowsMainContainers(t *testing.T) {
 		{[]*container{over(0), over(0)}, true, corev1.PodSucceeded},
 		{[]*container{over(0), over(1)}, true, corev1.PodFailed},
 	} {
-		if got := phase(test.mains, test.initialized, false, corev1.RestartPolicyNever); got != test.want {
+		if got := phase(test.mains, test.initialized, false); got != test.want {
 			t.Errorf("got %s, want %s", got, test.want)
 		}
 	}

@@ -34,7 +34,7 @@ func (p *pod) status() corev1.PodStatus {
 	for _, c := range p.inits {
 		ready = ready && (!c.sidecar || c.isReady())
 	}
-	s.Phase = phase(p.mains, initialized, failedInit, p.object.Spec.RestartPolicy)
+	s.Phase = phase(p.mains, initialized, failedInit)
 	if s.Phase == corev1.PodSucceeded || s.Phase == corev1.PodFailed {
 		ready = false
 	}
@@ -49,16 +49,14 @@ func (p *pod) status() corev1.PodStatus {
 }
 
 // phase sums up the main containers.
-func phase(mains []*container, initialized, failedInit bool, policy corev1.RestartPolicy) corev1.PodPhase {
+func phase(mains []*container, initialized, failedInit bool) corev1.PodPhase {
 	if failedInit {
 		return corev1.PodFailed
 	}
 	ended, failed := 0, 0
 	for _, c := range mains {
-		if c.neverRan() {
-			if !c.ended() {
-				return corev1.PodPending
-			}
+		if c.neverRan() && !c.ended() {
+			return corev1.PodPending
 		}
 		if c.ended() {
 			ended++
