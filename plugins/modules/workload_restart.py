@@ -76,6 +76,7 @@ from ..module_utils._argspec import ArgumentSpec, wait
 from ..module_utils._module import failing_readably, mesh_module
 from ..module_utils._result import diff_of
 from ..module_utils.actions.restart import Restarter
+from ..module_utils.cluster.errors import ClusterError
 from ..module_utils.cluster.read import read_mesh
 from ..module_utils.mesh.refusal import Refusal
 from ..module_utils.mesh.restarts import SCOPES, plan_restarts, refuse_wrong_injector
@@ -123,8 +124,8 @@ def main() -> None:
         else:
             try:
                 restarter.run(restarts)
-            except Refusal as refusal:
-                module.fail_json(msg=str(refusal), changed=True, **result_of(restarts, restarter.moved))
+            except (Refusal, ClusterError) as error:
+                module.fail_json(msg=str(error), changed=True, **result_of(restarts, restarter.moved))
             moved = restarter.moved
         before = {str(restart.workload.owner): restart.workload.revisions for restart in due}
         after = {str(restart.workload.owner): restart.expected for restart in due}

@@ -47,6 +47,7 @@ class Restarter:
             raise Refusal(f"max_unavailable is {self.max_unavailable}, so nothing could ever be restarted. Name at least 1.")
         waiting = [restart for restart in restarts if restart.due]
         flying: dict[Owner, tuple[Restart, float]] = {}
+        suspects: set[Owner] = set()
         while waiting or flying:
             while waiting and len(flying) < self.max_unavailable:
                 restart = waiting.pop(0)
@@ -61,10 +62,12 @@ class Restarter:
                 if not problem:
                     self.moved[owner] = (_count(own), now())
                     del flying[owner]
-                elif hopeless:
+                elif hopeless and owner in suspects:
                     stuck.append(f"{owner} does not come up on {restart.wanted}: {problem}")
                 elif self.clock() > deadline:
                     stuck.append(f"{owner} has not moved within {self.wait_timeout:g} s: {problem}")
+                # A failure counts when two looks see it: the last one of an old ReplicaSet shows for a moment.
+                suspects = suspects | {owner} if hopeless else suspects - {owner}
             if stuck:
                 raise Refusal(f"{'; '.join(stuck)}. {self._left(waiting, flying)}")
 

@@ -118,7 +118,7 @@ def test_a_workload_that_takes_too_long_stops_the_rest() -> None:
     assert rollouts.now < 30
 
 
-def test_a_rollout_that_cannot_succeed_stops_at_once_and_what_is_done_counts() -> None:
+def test_a_rollout_that_cannot_succeed_stops_at_the_second_look_and_what_is_done_counts() -> None:
     rollouts = Rollouts("a", "b")
     deadline = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded", "message": "timed out"}
     rollouts.stuck = {"a": {"observedGeneration": 2, "conditions": [deadline]}}
@@ -128,7 +128,24 @@ def test_a_rollout_that_cannot_succeed_stops_at_once_and_what_is_done_counts() -
     with pytest.raises(Refusal, match="Deployment shop/a does not come up on canary: its rollout makes no progress: timed out"):
         restarter.run(rollouts.restarts)
     assert [owner.name for owner in restarter.moved] == ["b"]
-    assert rollouts.now == 1
+    assert rollouts.now == 2
+
+
+def test_a_failure_that_shows_for_a_moment_does_not_stop_the_restart() -> None:
+    rollouts = Rollouts("a")
+    refused = {"type": "ReplicaFailure", "status": "True", "message": "webhook refused"}
+    status = rollouts.cluster.objects["/apis/apps/v1/namespaces/shop/deployments/a"]["status"]
+    sleep = rollouts.sleep
+
+    def passing(seconds: float) -> None:
+        sleep(seconds)
+        status["conditions"] = [refused] if rollouts.now == 1 else []
+
+    rollouts.sleep = passing  # type: ignore[method-assign]
+    restarter = rollouts.restarter()
+    restarter.run(rollouts.restarts)
+
+    assert [owner.name for owner in restarter.moved] == ["a"]
 
 
 def test_the_failure_of_the_rollout_before_does_not_stop_the_restart_that_cures_it() -> None:
@@ -143,7 +160,10 @@ def test_the_failure_of_the_rollout_before_does_not_stop_the_restart_that_cures_
         finish(name)
 
     rollouts.finish = cured  # type: ignore[method-assign]
-    rollouts.restarter().run(rollouts.restarts)
+    restarter = rollouts.restarter()
+    restarter.run(rollouts.restarts)
+
+    assert [owner.name for owner in restarter.moved] == ["a"]
 
 
 def test_a_new_pod_that_crashes_stops_the_rest_and_an_old_one_does_not() -> None:
