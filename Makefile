@@ -43,8 +43,8 @@ system:
 
 ## Checks without a cluster
 
-.PHONY: lint lint-python lint-ansible lint-docs lint-go
-lint: lint-python lint-ansible lint-docs lint-go ## All linters (make -k lint shows the findings of all)
+.PHONY: lint lint-python lint-ansible lint-docs
+lint: lint-python lint-ansible lint-docs ## All linters (make -k lint shows the findings of all)
 
 lint-python: tree ## ruff and mypy
 	ruff check .
@@ -57,10 +57,6 @@ lint-ansible: tree ## yamllint and ansible-lint (production profile)
 lint-docs: tree ## Documentation of modules and roles, changelog
 	antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs dependent --check-extra-docs-refs .
 	antsibull-changelog lint
-
-lint-go: ## go vet, where there is a Go
-	@if ! command -v go >/dev/null; then echo "go vet: left out, there is no go on PATH"; \
-	else (set -x; cd tests/lab/node && CGO_ENABLED=0 go vet -trimpath ./...); fi
 
 .PHONY: sanity
 sanity: system tree ## ansible-test sanity, without containers
