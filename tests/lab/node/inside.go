@@ -82,6 +82,10 @@ func runInside(args []string) error {
 
 func becomeUser(uid, gid int) error {
 	if uid != 0 || gid != 0 {
+		// So that it can open /dev/stdout, as Envoy does for its access log. Only a pipe has an owner that matters.
+		for _, stream := range []int{syscall.Stdout, syscall.Stderr} {
+			syscall.Fchown(stream, uid, gid)
+		}
 		if err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(gid), syscall.Setuid(uid)); err != nil {
 			return fmt.Errorf("user %d and group %d are not available here: %w", uid, gid, err)
 		}
