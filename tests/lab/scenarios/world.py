@@ -34,6 +34,7 @@ WATCHED = (
     "mutatingwebhookconfigurations,validatingwebhookconfigurations,poddisruptionbudgets"
 )
 LABELLED = WATCHED.replace("namespaces,pods,", "horizontalpodautoscalers,networkpolicies,")
+SHARED = ("istio-ca-secret", "istio-ca-root-cert", "istio-reader-service-account")
 VOLATILE = {"managedFields", "resourceVersion", "status", "caBundle", "failurePolicy"}
 """What the API server, the nodes and istiod write by themselves."""
 
@@ -190,8 +191,9 @@ class Mesh:
         return {deployment["metadata"]["labels"]["istio.io/rev"] for deployment in deployments}
 
     def labelled_for(self, revision: str) -> list[str]:
-        """What carries the label of a revision, except leases, which istiods leave behind, and pods."""
-        return sorted(_name_of(thing) for thing in items(LABELLED, "--all-namespaces", f"--selector=istio.io/rev={revision}"))
+        """What a revision has left behind: objects with its label, except leases and what is shared, where the last installer signs."""
+        found = items(LABELLED, "--all-namespaces", f"--selector=istio.io/rev={revision}")
+        return sorted(_name_of(thing) for thing in found if thing["metadata"]["name"] not in SHARED)
 
     def config_is_writable(self, namespace: str) -> bool:
         """Whether the API server takes Istio configuration now; nothing is stored."""
@@ -202,8 +204,7 @@ class Mesh:
         """Istio's CRDs, its custom resources, and what all revisions have in common."""
         definitions = [crd for crd in items("customresourcedefinitions") if crd["spec"]["group"].endswith(".istio.io")]
         kinds = ",".join(crd["metadata"]["name"] for crd in definitions)
-        names = ("istio-ca-secret", "istio-ca-root-cert", "istio-reader-service-account")
-        shared = [thing for thing in items("secrets,configmaps,serviceaccounts", "--all-namespaces") if thing["metadata"]["name"] in names]
+        shared = [thing for thing in items("secrets,configmaps,serviceaccounts", "--all-namespaces") if thing["metadata"]["name"] in SHARED]
         return {_name_of(thing) for thing in [*definitions, *items(kinds, "--all-namespaces"), *shared]}
 
 
