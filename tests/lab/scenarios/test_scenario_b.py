@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import copy
 import json
+from typing import Any
 
 import manifests
 import yaml
+from collection import Result
 from kubectl import kubectl, must
 from world import ISTIOCTL, OPERATOR, Mesh
 
@@ -17,7 +19,7 @@ CUSTOM_SPEC = copy.deepcopy(LAB_SPEC)
 CUSTOM_SPEC["meshConfig"]["accessLogFile"] = "/dev/stdout"
 
 
-def install(mesh: Mesh, revision: str, spec: dict = CUSTOM_SPEC, **options: object):  # type: ignore[no-untyped-def]
+def install(mesh: Mesh, revision: str, spec: dict[str, Any] = CUSTOM_SPEC, **options: Any) -> Result:
     return mesh.module("istio_revision", revision=revision, method="istioctl", istioctl=ISTIOCTL[revision], operator_spec=spec, **options)
 
 
