@@ -14,7 +14,8 @@ import pytest
 import yaml
 from collection import Play
 from kubectl import items, kubectl, run
-from world import ISTIO_NAMESPACE, OPERATOR, Mesh, Namespace, Traffic
+from traffic import Traffic
+from world import ISTIO_NAMESPACE, OPERATOR, Mesh, Namespace, settle
 
 CANARY = "shop"
 NAMESPACES = {
@@ -29,6 +30,18 @@ TAGS = {"prod", "batch", "default"}
 WORKLOADS = {name: ["web"] if name in ("shop", "pay") else ["web", "api"] for name in NAMESPACES}
 """Two in every namespace: the traffic clients are the second ones of shop and pay."""
 
+UPGRADE = {
+    "mesh_from": "stable",
+    "mesh_to": "canary",
+    "mesh_canary_namespaces": CANARY,
+    "mesh_waves": [50, 100],
+    "mesh_install_method": "istioctl",
+    "mesh_istioctl": "istioctl-new",
+    "mesh_operator_spec": yaml.safe_load(OPERATOR.read_text())["spec"],
+    "mesh_wait_timeout": 240,
+}
+"""The inputs of the upgrade."""
+
 
 @pytest.fixture(scope="module")
 def spaces(mesh: Mesh, traffic: Traffic) -> dict[str, Namespace]:
@@ -38,7 +51,7 @@ def spaces(mesh: Mesh, traffic: Traffic) -> dict[str, Namespace]:
         mesh.tag(tag, "stable")
     mesh.apply(manifests.strict_mtls(ISTIO_NAMESPACE))
     made = {name: mesh.namespace(name, labels, WORKLOADS[name], wait=False) for name, labels in NAMESPACES.items()}
-    mesh.settle()
+    settle()
     others = [f"{workload}.{name}" for name in NAMESPACES if name != CANARY for workload in WORKLOADS[name]]
     traffic.start(CANARY, *others)
     traffic.start("pay", f"web.{CANARY}", "web.office", "api.press")
@@ -48,17 +61,7 @@ def spaces(mesh: Mesh, traffic: Traffic) -> dict[str, Namespace]:
 def test_an_upgrade_goes_forth_and_back_and_forth_and_the_old_revision_goes_last(
     mesh: Mesh, traffic: Traffic, spaces: dict[str, Namespace], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    upgrade = {
-        "mesh_from": "stable",
-        "mesh_to": "canary",
-        "mesh_canary_namespaces": CANARY,
-        "mesh_waves": [50, 100],
-        "mesh_install_method": "istioctl",
-        "mesh_istioctl": "istioctl-new",
-        "mesh_operator_spec": yaml.safe_load(OPERATOR.read_text())["spec"],
-        "mesh_wait_timeout": 240,
-        "mesh_report_path": str(tmp_path / "report.md"),
-    }
+    upgrade = {**UPGRADE, "mesh_report_path": str(tmp_path / "report.md")}
     first = state_of(mesh, spaces)
     assert mesh.proxies() == {"stable": 12}
     assert plain_request_is_refused("pay")
