@@ -75,6 +75,16 @@ class Mesh:
             counted.setdefault(pod.namespace, Counter())[pod.revision] += 1
         return {namespace: dict(sorted(counter.items())) for namespace, counter in counted.items()}
 
+    @cached_property
+    def tags_of_pods(self) -> dict[str, set[str]]:
+        """Namespace → tags that inject successors of its pods, also through a label of the pod alone, as gateways have it."""
+        used: dict[str, set[str]] = {}
+        for pod in self.pods:
+            injector = self.verdict(pod.namespace, pod.labels).injector
+            if injector is not None and injector.tag is not None:
+                used.setdefault(pod.namespace, set()).add(injector.tag)
+        return used
+
     def verdict(self, namespace: str, pod: Labels | None = None) -> Verdict:
         """Who injects a pod born now in a namespace."""
         return verdict(self.injectors, self.namespaces.get(namespace, {}), pod or {})

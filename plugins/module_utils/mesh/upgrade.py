@@ -36,7 +36,7 @@ def plan_upgrade(mesh: Mesh, wishes: Wishes) -> dict[str, Any]:
     _refuse_nonsense(mesh, wishes)
     tags = _tags(mesh, wishes)
     canaries = _canaries(mesh, wishes)
-    by_canary_tag = [name for name in mesh.namespaces if mesh.tag_used_by(name) in wishes.canary_tags]
+    by_canary_tag = [name for name in mesh.namespaces if _uses(mesh, name, wishes.canary_tags)]
     moving = [name for name in mesh.namespaces if _moves(mesh, name, wishes.from_revision, tags)]
     moving_tags = [*tags, *wishes.canary_tags]
     first = sorted({*canaries, *by_canary_tag})
@@ -49,7 +49,11 @@ def plan_upgrade(mesh: Mesh, wishes: Wishes) -> dict[str, Any]:
         "plan": {
             "canary": {"namespaces": first, "relabel": sorted(canaries), "tags": list(wishes.canary_tags)},
             "waves": [
-                {"name": f"wave {number}", "namespaces": sorted(wave), "relabel": sorted(n for n in wave if mesh.tag_used_by(n) is None)}
+                {
+                    "name": f"wave {number}",
+                    "namespaces": sorted(wave),
+                    "relabel": sorted(name for name in wave if _labelled_for(mesh, name, wishes.from_revision)),
+                }
                 for number, wave in enumerate(split(rest, wishes.waves), 1)
             ],
             "labels_back": {
@@ -76,9 +80,19 @@ def plan_upgrade(mesh: Mesh, wishes: Wishes) -> dict[str, Any]:
 
 
 def _moves(mesh: Mesh, namespace: str, from_revision: str, tags: Sequence[str]) -> bool:
-    """Whether a namespace is injected by the old revision, directly or through one of its tags; a sick istiod does not excuse it."""
+    """Whether pods of a namespace are injected by the old revision, directly or through one of its tags; a sick istiod is no excuse."""
+    return _uses(mesh, namespace, tags) or _labelled_for(mesh, namespace, from_revision)
+
+
+def _uses(mesh: Mesh, namespace: str, tags: Sequence[str]) -> bool:
+    """Whether a tag injects the namespace, or pods in it that ask by a label of their own."""
+    return mesh.tag_used_by(namespace) in tags or not mesh.tags_of_pods.get(namespace, set()).isdisjoint(tags)
+
+
+def _labelled_for(mesh: Mesh, namespace: str, revision: str) -> bool:
+    """Whether the revision injects the namespace without a tag between them."""
     injector = mesh.verdict(namespace).injector
-    return injector is not None and (injector.tag in tags or (injector.tag is None and injector.revision == from_revision))
+    return injector is not None and injector.tag is None and injector.revision == revision
 
 
 def _refuse_nonsense(mesh: Mesh, wishes: Wishes) -> None:

@@ -33,6 +33,14 @@ def plan(world: World, **wishes: Any) -> dict[str, Any]:
     return plan_upgrade(world.mesh(), Wishes("stable", "canary", **wishes))
 
 
+def test_a_gateway_that_asks_for_a_tag_by_its_pod_label_is_in_the_plan_and_its_namespace_keeps_its_labels() -> None:
+    world = busy_world([0]).namespace("ingress").app("ingress", "gateway", "stable", labels={REV: "prod"})
+    found = plan(world)["plan"]
+
+    assert found["namespaces"] == ["ingress", "ns-0"]
+    assert [wave["relabel"] for wave in found["waves"]] == [[]]
+
+
 @given(
     st.lists(st.integers(0, len(USES) - 1), max_size=30),
     st.sets(st.integers(1, 99), max_size=4),
