@@ -8,7 +8,8 @@ import os
 
 import pytest
 from kubectl import lab
-from world import Mesh, Traffic
+from traffic import Traffic
+from world import Mesh
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

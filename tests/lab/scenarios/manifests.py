@@ -16,7 +16,7 @@ def namespace(name: str, labels: Mapping[str, str]) -> Manifest:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels)}}
 
 
-def workload(name: str, space: str, labels: Mapping[str, str], replicas: int) -> list[Manifest]:
+def workload(name: str, space: str, labels: Mapping[str, str]) -> list[Manifest]:
     """A Deployment of the lab's small HTTP application and its Service; the labels go to the pods."""
     own = {"app": name, **labels}
     deployment = {
@@ -24,7 +24,6 @@ def workload(name: str, space: str, labels: Mapping[str, str], replicas: int) ->
         "kind": "Deployment",
         "metadata": {"name": name, "namespace": space},
         "spec": {
-            "replicas": replicas,
             "selector": {"matchLabels": {"app": name}},
             "strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
             "template": {"metadata": {"labels": own}, "spec": pod_spec()},

@@ -4,12 +4,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
 import yaml
 from kubectl import kubectl
-from world import ISTIOCTL, OPERATOR, Mesh, Namespace
+from world import ISTIO_NAMESPACE, ISTIOCTL, OPERATOR, Mesh, Namespace
 
 SPEC = yaml.safe_load(OPERATOR.read_text())["spec"]
 
@@ -45,6 +46,8 @@ def test_a_moved_tag_moves_nothing_until_pods_are_born(mesh: Mesh, on_stable: Na
 def test_a_new_tag_is_one_that_istioctl_knows_and_can_be_removed(mesh: Mesh) -> None:
     mesh.changes_once("istio_tag", name="staging", revision="canary")
     assert mesh.tags()["staging"] == "canary"
+    assert is_ours("mutatingwebhookconfiguration", "istio-revision-tag-staging")
+    assert is_ours("service", "istiod-revision-tag-staging")
     staging = mesh.namespace("staging", {"istio.io/rev": "staging"})
     assert staging.injector_of_a_new_pod() == "canary"
 
@@ -112,12 +115,22 @@ def test_the_view_names_revisions_tags_namespaces_and_workloads(mesh: Mesh, shop
     assert {workload["name"] for workload in look.mesh["workloads"] if workload["namespace"] == "shop"} == {"web", "api"}
 
 
+def test_the_status_playbook_shows_the_same_to_people_and_changes_nothing(mesh: Mesh, shop: Namespace) -> None:
+    with mesh.unchanged():
+        status = mesh.playbook("status")
+
+    assert (status.code, status.changed) == (0, 0), status.output
+    for shown in ("stable: 1.31.0-dev.20260423, by istioctl", "prod → stable", f"{shop.name}: stable through tag prod"):
+        assert shown in status.output
+
+
 def test_an_upgrade_is_remembered_once_and_another_refused(mesh: Mesh, shop: Namespace) -> None:
     begin = {"from_revision": "stable", "to_revision": "canary", "canary_namespaces": ["shop"], "waves": [50, 100]}
 
     journal = mesh.changes_once("upgrade_journal", **begin).journal
     assert journal["plan"]["canary"]["namespaces"] == [shop.name]
     assert mesh.changes_once("upgrade_journal", record={"stage": "canary"}).journal["records"][0]["stage"] == "canary"
+    assert is_ours("configmap", "meshops-istio-upgrade")
     assert "under way" in mesh.refusal("upgrade_journal", from_revision="stable", to_revision="next")
     mesh.changes_once("upgrade_journal", state="absent")
 
@@ -138,3 +151,9 @@ def test_a_control_plane_comes_and_goes_and_takes_nothing_with_it(mesh: Mesh) ->
     assert mesh.control_planes() == {"stable", "canary"}
     assert mesh.shared_objects() == shared
     assert not mesh.labelled_for("third")
+
+
+def is_ours(kind: str, name: str) -> bool:
+    """Whether what a run created says so."""
+    thing = json.loads(kubectl("get", kind, name, f"--namespace={ISTIO_NAMESPACE}", "--output=json"))
+    return bool(thing["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "meshops.istio")

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import pytest
 from kubectl import items, kubectl, must, run
-from world import ISTIO_NAMESPACE, Mesh, Rejected, eventually
+from waiting import eventually
+from world import ISTIO_NAMESPACE, Mesh, Rejected
 
 
 def uninstall_stable() -> str:

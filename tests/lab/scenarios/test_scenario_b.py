@@ -12,7 +12,7 @@ import manifests
 import yaml
 from collection import Result
 from kubectl import kubectl, must
-from world import ISTIOCTL, OPERATOR, Mesh
+from world import ISTIOCTL, OPERATOR, Mesh, settle
 
 LAB_SPEC = yaml.safe_load(OPERATOR.read_text())["spec"]
 CUSTOM_SPEC = copy.deepcopy(LAB_SPEC)
@@ -64,11 +64,11 @@ def test_a_custom_istio_moves_from_stable_to_canary_in_eight_steps(mesh: Mesh) -
     # 6. A workload injected offline gets the canary's configuration when asked for it.
     bare = mesh.namespace("bare")
     assert bare.injector_of_a_new_pod() is None
-    offline = json.dumps(manifests.workload("offline", "bare", {}, replicas=1)[0])
+    offline = json.dumps(manifests.workload("offline", "bare", {})[0])
     injected = must("istioctl-new", "kube-inject", "--revision", "canary", "--filename", "-", text=offline)
     assert "istiod-canary.istio-system.svc:15012" in injected
     must("kubectl", "apply", "--filename=-", text=injected)
-    mesh.settle("bare")
+    settle("bare")
     assert bare.revisions() == {"offline": {"canary": 1}}
     assert mesh.proxies("bare") == {"canary": 1}
 

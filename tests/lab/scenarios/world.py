@@ -6,9 +6,7 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import re
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +17,8 @@ from typing import Any
 import collection
 import manifests
 from collection import Play, Result
-from kubectl import LAB, items, kubectl, lab, must, run
+from kubectl import LAB, items, kubectl, must, run
+from waiting import eventually
 
 ISTIO_NAMESPACE = "istio-system"
 OPERATOR = LAB.parent / "meshlab" / "operator.yaml"
@@ -68,29 +67,19 @@ class Mesh:
         workloads: Sequence[str] = (),
         *,
         pod_labels: Mapping[str, str] | None = None,
-        replicas: int = 1,
         wait: bool = True,
     ) -> Namespace:
-        """A namespace, with workloads that are ready when this returns. Several are made quicker with wait=False and ``settle()``."""
+        """A namespace, with workloads that are ready when this returns; several are quicker with wait=False and one ``settle()``."""
         things = [manifests.namespace(name, labels or {})]
         for workload in workloads:
-            things += manifests.workload(workload, name, pod_labels or {}, replicas)
+            things += manifests.workload(workload, name, pod_labels or {})
         self.apply(*things)
         if wait:
-            self.settle(name)
+            settle(name)
         return Namespace(name)
 
     def apply(self, *things: Mapping[str, Any]) -> None:
         kubectl("apply", "--filename=-", manifests=[dict(thing) for thing in things])
-
-    def settle(self, *namespaces: str) -> None:
-        """Wait until every Deployment of these namespaces, or of all, is ready and no old pod is left."""
-        for deployment in items("deployments", "--all-namespaces"):
-            name, namespace = deployment["metadata"]["name"], deployment["metadata"]["namespace"]
-            if not namespaces or namespace in namespaces:
-                kubectl("rollout", "status", f"deployment/{name}", f"--namespace={namespace}", f"--timeout={POD_SECONDS}s")
-        where = [f"--namespace={namespaces[0]}"] if len(namespaces) == 1 else ["--all-namespaces"]
-        eventually(lambda: not [pod for pod in items("pods", *where) if pod["metadata"].get("deletionTimestamp")], seconds=60)
 
     def user(self, name: str, *rules: Mapping[str, Sequence[str]]) -> str:
         """A kubeconfig of a user who may read everything, and what the rules add to it."""
@@ -245,45 +234,16 @@ class Namespace:
     def restart(self) -> None:
         """Restart every Deployment by hand, and wait until only new pods are left."""
         kubectl("rollout", "restart", "deployment", f"--namespace={self.name}")
-        for deployment in items("deployments", f"--namespace={self.name}"):
-            name = deployment["metadata"]["name"]
-            kubectl("rollout", "status", f"deployment/{name}", f"--namespace={self.name}", f"--timeout={POD_SECONDS}s")
-        eventually(lambda: not [pod for pod in items("pods", f"--namespace={self.name}") if pod["metadata"].get("deletionTimestamp")])
+        settle(self.name)
 
 
-class Traffic:
-    """Clients that send a steady stream of requests from inside the mesh, and count every failure."""
-
-    def start(self, namespace: str, *targets: Namespace | str, rate: int = 10) -> None:
-        """Clients in a namespace; targets are ``SERVICE.NAMESPACE``."""
-        lab("traffic", "start", f"--namespace={namespace}", f"--rate={rate}", *(f"http://{target}:80/" for target in targets))
-
-    def stop(self) -> dict[str, Any]:
-        """End the clients; ``{"sent", "failed", "errors", "clients"}`` of all of them."""
-        lab("traffic", "stop")
-        counted: dict[str, Any] = json.loads(lab("traffic", "report", "--json"))
-        return counted
-
-    def answered(self, namespace: str) -> int:
-        """How many requests the clients of a namespace have had answered so far."""
-        files = Path(os.environ["MESHLAB_RUN"], "traffic").glob(f"{namespace}.*.json")
-        counted = [json.loads(file.read_text()) for file in files]
-        return sum(counts["sent"] - counts["failed"] for counts in counted)
-
-    def flows_from(self, *namespaces: str) -> bool:
-        """Whether clients of each of these namespaces get answers at this moment."""
-        before = {namespace: self.answered(namespace) for namespace in namespaces}
-        return eventually(lambda: all(self.answered(namespace) > count + 10 for namespace, count in before.items()), seconds=15)
-
-
-def eventually(holds: Callable[[], bool], *, seconds: float = 60, pause: float = 0.5) -> bool:
-    """Whether it holds within the time."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(pause)
-    return True
+def settle(namespace: str = "") -> None:
+    """Wait until every Deployment of a namespace, or of all, is ready and no old pod is left."""
+    where = f"--namespace={namespace}" if namespace else "--all-namespaces"
+    for deployment in items("deployments", where):
+        name, home = deployment["metadata"]["name"], deployment["metadata"]["namespace"]
+        kubectl("rollout", "status", f"deployment/{name}", f"--namespace={home}", f"--timeout={POD_SECONDS}s")
+    assert eventually(lambda: not [pod for pod in items("pods", where) if pod["metadata"].get("deletionTimestamp")])
 
 
 def revision_of(pod: Mapping[str, Any]) -> str | None:
