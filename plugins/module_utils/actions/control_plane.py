@@ -102,8 +102,9 @@ def ensure_present(cluster: Cluster, wanted: Wanted, *, run: RunCommand, check_m
         manifests = istioctl.render()
         stale = differing(cluster, manifests)
         config_maps = [manifest for manifest in manifests if manifest["kind"] == "ConfigMap"]
-        if stale and not check_mode:
+        if stale:
             refuse_to_take_default(mesh, wanted.revision)
+        if stale and not check_mode:
             install(istioctl, mesh, wanted.wait_timeout)
     before = mesh.revisions.get(wanted.revision)
     if not check_mode:

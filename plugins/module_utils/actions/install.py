@@ -8,30 +8,24 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Callable
 
 from ..cluster.client import Cluster, Object, Objects
 from ..cluster.kubeconfig import kubeconfig_of
 from ..cluster.paths import path_of
+from ..mesh.changes import same_but_for_istiod
 from ..mesh.names import DEFAULT, DEFAULT_VALIDATOR, OPERATOR_LABEL_PART, READER_SERVICE_ACCOUNT, REVISION_LABEL
 from ..mesh.refusal import Refusal
 from ..mesh.revisions import labels_of
 
-YAML_IMPORT_ERROR = ""
-try:
+with suppress(ImportError):  # connection.IMPORT_ERRORS has it, and mesh_module says so before anything is rendered
     import yaml
-except ImportError:
-    YAML_IMPORT_ERROR = traceback.format_exc()
 
 ISTIOCTL_MANAGER = "istio-operator"
 """The field manager of istioctl install."""
-
-VOLATILE = frozenset({"managedFields", "resourceVersion", "uid", "generation", "creationTimestamp"})
-PATCHED_BY_ISTIOD = frozenset({"caBundle", "failurePolicy"})
 
 RunCommand = Callable[..., "tuple[int, str, str]"]
 
@@ -140,14 +134,7 @@ def _differs(cluster: Cluster, manifest: Object) -> bool:
     owner_labels = {key: value for key, value in labels_of(live).items() if OPERATOR_LABEL_PART in key or key == REVISION_LABEL}
     metadata = {**manifest["metadata"], "labels": {**owner_labels, **labels_of(manifest)}}
     applied = cluster.apply(path, {**manifest, "metadata": metadata}, field_manager=ISTIOCTL_MANAGER, force=True, dry_run=True)
-    return _neutral(applied) != _neutral(live)
-
-
-def _neutral(thing: Any) -> Any:
-    """Without what the API server and istiod write by themselves."""
-    if isinstance(thing, dict):
-        return {key: _neutral(value) for key, value in thing.items() if key not in VOLATILE | PATCHED_BY_ISTIOD | {"status"}}
-    return [_neutral(part) for part in thing] if isinstance(thing, list) else thing
+    return not same_but_for_istiod(applied, live)
 
 
 def customisation(config_maps: Sequence[Mapping[str, Any]], revision: str) -> dict[str, Any]:

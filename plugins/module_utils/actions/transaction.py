@@ -12,15 +12,11 @@ from typing import Any
 from ..cluster.client import Cluster, Object
 from ..cluster.errors import ClusterError, Conflict
 from ..cluster.paths import resource_of
-from ..mesh.changes import Change, Ref
+from ..mesh.changes import Change, Ref, content, same_but_for_istiod
 from ..mesh.refusal import Refusal
 
 TRIES = 3
 """How often a write is tried while somebody else, such as istiod with its caBundle, writes the same object."""
-
-WRITTEN_BY_SERVER = frozenset({"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"})
-WRITTEN_BY_ISTIOD = frozenset({"caBundle", "failurePolicy"})
-"""In webhook configurations: shortly after an install, istiod fills them in at any moment."""
 
 
 class Transaction:
@@ -84,7 +80,7 @@ def _write(cluster: Cluster, change: Change) -> None:
             _write_once(cluster, change, version)
         except Conflict:
             current = cluster.get(path_to(change.ref)) if change.before else None
-            if not left or current is None or not _only_istiod_wrote(change.before or {}, current):
+            if not left or current is None or not same_but_for_istiod(change.before or {}, current):
                 raise
             version = _version(current)
         else:
@@ -101,28 +97,12 @@ def _write_once(cluster: Cluster, change: Change, version: str) -> None:
         cluster.replace(path, _at_version(change.after, version))
 
 
-def _only_istiod_wrote(before: Mapping[str, Any], current: Mapping[str, Any]) -> bool:
-    return bool(_without_istiods(_content(before)) == _without_istiods(_content(current)))
-
-
-def _without_istiods(thing: Any) -> Any:
-    if isinstance(thing, Mapping):
-        return {key: _without_istiods(value) for key, value in thing.items() if key not in WRITTEN_BY_ISTIOD}
-    return [_without_istiods(part) for part in thing] if isinstance(thing, list) else thing
-
-
 def _has_arrived(cluster: Cluster, change: Change) -> bool:
     """Whether a write that failed was carried out all the same; what somebody else has written instead is not ours to undo."""
     current = cluster.get(path_to(change.ref))
     if change.after is None or current is None:
         return current is None and change.after is None
-    return _content(current) == _content(change.after) if change.before else _includes(_content(current), _content(change.after))
-
-
-def _content(thing: Mapping[str, Any]) -> Object:
-    """An object without what the API server writes by itself."""
-    metadata = {key: value for key, value in thing["metadata"].items() if key not in WRITTEN_BY_SERVER}
-    return {**{key: value for key, value in thing.items() if key != "status"}, "metadata": metadata}
+    return content(current) == content(change.after) if change.before else _includes(content(current), content(change.after))
 
 
 def _includes(whole: Any, part: Any) -> bool:

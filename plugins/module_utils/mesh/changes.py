@@ -35,3 +35,25 @@ class Change:
     @property
     def needed(self) -> bool:
         return self.before != self.after
+
+
+WRITTEN_BY_SERVER = frozenset({"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"})
+WRITTEN_BY_ISTIOD = frozenset({"caBundle", "failurePolicy"})
+"""In webhook configurations: shortly after an install, istiod fills them in at any moment."""
+
+
+def content(thing: Object) -> dict[str, Any]:
+    """An object without what the API server and its controllers write by themselves."""
+    metadata = {key: value for key, value in thing["metadata"].items() if key not in WRITTEN_BY_SERVER}
+    return {**{key: value for key, value in thing.items() if key != "status"}, "metadata": metadata}
+
+
+def same_but_for_istiod(one: Object, other: Object) -> bool:
+    """Whether two versions of an object differ at most in what the API server and istiod write by themselves."""
+    return bool(_without_istiods(content(one)) == _without_istiods(content(other)))
+
+
+def _without_istiods(thing: Any) -> Any:
+    if isinstance(thing, Mapping):
+        return {key: _without_istiods(value) for key, value in thing.items() if key not in WRITTEN_BY_ISTIOD}
+    return [_without_istiods(part) for part in thing] if isinstance(thing, list) else thing
