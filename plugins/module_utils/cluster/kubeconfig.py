@@ -28,6 +28,7 @@ def kubeconfig_of(api_client: Any) -> dict[str, Any]:
         "username": configuration.username,
         "password": configuration.password,
         "as": headers.get("Impersonate-User"),
+        "as-groups": [value for name, value in headers.items() if str(name) == "Impersonate-Group"],
     }
     return {
         "apiVersion": "v1",
