@@ -15,7 +15,7 @@ description:
     CRDs, tags, the default validator, CNI, ztunnel, gateways, the CA secret and root certificates are never removed.
   - It installs a revision and nothing else. A default tag that C(istioctl install) adds by itself, where there was no owner of
     C(istio-injection=enabled) before, is taken away again. Set it with M(meshops.istio.istio_tag).
-version_added: 1.0.0
+version_added: 0.1.0
 author:
   - the meshops.istio contributors (!UNKNOWN)
 extends_documentation_fragment:

@@ -13,7 +13,7 @@ description:
     a revision. All of them move together or not at all.
   - After the write the module waits until the API server can really call the target, proves it with a dry-run pod in a namespace that
     uses the tag, and otherwise puts back what was there.
-version_added: 1.0.0
+version_added: 0.1.0
 author:
   - the meshops.istio contributors (!UNKNOWN)
 extends_documentation_fragment:

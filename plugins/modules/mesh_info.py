@@ -12,7 +12,7 @@ description:
   - Reads the cluster in one pass and says which revisions and tags exist, who injects each namespace and why, which workloads are stale,
     and what is wrong.
   - The injector of a namespace is computed with the selectors that the API server uses, never guessed from names.
-version_added: 1.0.0
+version_added: 0.1.0
 author:
   - the meshops.istio contributors (!UNKNOWN)
 extends_documentation_fragment:

@@ -11,7 +11,7 @@ short_description: Say which revision or tag injects namespaces
 description:
   - Sets C(istio.io/rev) on many namespaces, and removes C(istio-injection) in the same patch, because it would win.
   - Running pods do not change; a namespace whose injector changes needs M(meshops.istio.workload_restart).
-version_added: 1.0.0
+version_added: 0.1.0
 author:
   - the meshops.istio contributors (!UNKNOWN)
 extends_documentation_fragment:

@@ -12,7 +12,7 @@ description:
   - A gate. It succeeds when every live pod with a proxy in scope was injected by the expected revision, is attached to an istiod of it,
     and has acknowledged its configuration.
   - It asks every istiod of every revision. One that does not answer makes the answer incomplete, and an incomplete answer never passes.
-version_added: 1.0.0
+version_added: 0.1.0
 author:
   - the meshops.istio contributors (!UNKNOWN)
 extends_documentation_fragment:

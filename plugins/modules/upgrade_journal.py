@@ -14,7 +14,7 @@ description:
   - With O(from_revision) and O(to_revision) it begins an upgrade, or continues the one that is under way. Another upgrade under way is
     refused.
   - Without them the journal must exist, and is returned.
-version_added: 1.0.0
+version_added: 0.1.0
 author:
   - the meshops.istio contributors (!UNKNOWN)
 extends_documentation_fragment:
@@ -106,7 +106,7 @@ journal:
 from ..module_utils._argspec import ArgumentSpec
 from ..module_utils._module import failing_readably, mesh_module
 from ..module_utils._result import diff_of
-from ..module_utils.actions.journal import Journal, begin, matching_namespaces, require, with_record
+from ..module_utils.actions.journal import Journal, begin, matching_namespaces, names_in, require, with_record
 from ..module_utils.mesh.upgrade import Wishes
 
 OPTIONS = ArgumentSpec(
@@ -136,8 +136,9 @@ def main() -> None:
             after = require(before)
         else:
             canaries = matching_namespaces(cluster, params["canary_namespaces"])
-            names = ("from_revision", "to_revision", "tags")
-            wishes = Wishes(*(params[name] for name in names), canaries, params["canary_tags"], params["waves"])
+            tags = None if params["tags"] is None else names_in(params["tags"])
+            canary_tags = names_in(params["canary_tags"])
+            wishes = Wishes(params["from_revision"], params["to_revision"], tags, canaries, canary_tags, params["waves"])
             after = begin(cluster, params["istio_namespace"], before, wishes)
         if after is not None and params["record"] is not None:
             after = with_record(after, params["record"])

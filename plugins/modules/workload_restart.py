@@ -12,7 +12,7 @@ description:
   - Restarts the workloads whose pods were injected by another revision than their successors would be, and no others.
   - Never more than O(max_unavailable) workloads at a time. It stops at the first workload whose rollout fails.
   - A workload counts as moved when its rollout is complete and no old pod is left, also none that is terminating.
-version_added: 1.0.0
+version_added: 0.1.0
 author:
   - the meshops.istio contributors (!UNKNOWN)
 extends_documentation_fragment:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,4 +123,9 @@ def matching_namespaces(cluster: Cluster, chosen: Any) -> list[str]:
             found = cluster.list(NAMESPACES(), metadata_only=True, label_selector=chosen)
             return sorted(namespace["metadata"]["name"] for namespace in found)
         chosen = chosen.split(",")
+    return names_in(chosen)
+
+
+def names_in(chosen: Iterable[Any] | None) -> list[str]:
+    """Names without the blanks that a survey's "prod, batch" leaves around them, and without empty ones."""
     return [name for name in (str(part).strip() for part in chosen or ()) if name]

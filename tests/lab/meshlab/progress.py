@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TextIO
 
-WIDTH = 28
+WIDTH = 38
 LOG_FIRST = 5.0
 LOG_EVERY = 60.0
 """Seconds until the first line, and between two lines, about an unfinished step where output is no terminal."""

@@ -14,6 +14,7 @@ from ansible_collections.meshops.istio.plugins.module_utils.actions.journal impo
     Journal,
     begin,
     matching_namespaces,
+    names_in,
     require,
     with_record,
 )
@@ -123,3 +124,10 @@ def test_a_config_map_that_is_no_journal_is_a_sentence_and_not_a_traceback(data:
 )
 def test_namespaces_are_chosen_by_list_by_string_or_by_selector(chosen: Any, names: list[str]) -> None:
     assert matching_namespaces(MemoryCluster(healthy_world()), chosen) == names  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "names"), [(["prod", " batch"], ["prod", "batch"]), (["", " "], []), ([], []), (None, []), ("", [])], ids=repr
+)
+def test_names_lose_the_blanks_that_a_survey_leaves(chosen: Any, names: list[str]) -> None:
+    assert names_in(chosen) == names
