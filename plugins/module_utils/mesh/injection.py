@@ -146,13 +146,13 @@ def injectors_of(
     configurations: Iterable[Mapping[str, Any]], services: Iterable[Mapping[str, Any]], endpoint_slices: Iterable[Mapping[str, Any]]
 ) -> list[Injector]:
     """Every injecting webhook entry of the cluster, from the API server's own objects."""
-    existing = {f"{service['metadata']['namespace']}/{service['metadata']['name']}" for service in services}
+    existing = {f"{service['metadata']['namespace']}/{service['metadata']['name']}": service for service in services}
     ready = ready_services(endpoint_slices)
     return [
         Injector(
             configuration=configuration["metadata"]["name"],
             entry=entry["name"],
-            revision=(configuration["metadata"].get("labels") or {}).get(REVISION_LABEL, DEFAULT),
+            revision=_revision_called(entry, configuration, existing),
             tag=(configuration["metadata"].get("labels") or {}).get(TAG_LABEL),
             namespaces=Selector.parse(entry.get("namespaceSelector")),
             objects=Selector.parse(entry.get("objectSelector")),
@@ -172,7 +172,19 @@ def service_of(entry: Mapping[str, Any]) -> str:
     return f"{service['namespace']}/{service['name']}" if service else str(client.get("url"))
 
 
-def _reachability(entry: Mapping[str, Any], existing: set[str], ready: set[str]) -> Reachability:
+def _revision_called(entry: Mapping[str, Any], configuration: Mapping[str, Any], existing: Mapping[str, Mapping[str, Any]]) -> str:
+    """The revision whose istiod answers.
+
+    The Service decides, not the label of the configuration: when istioctl installs an Istio without a revision over a default tag with
+    --auto-inject-namespaces, the entry of that option stays in the tag's webhook and goes on calling the revision from before.
+    """
+    service = existing.get(service_of(entry), {})
+    called = {**(service.get("metadata", {}).get("labels") or {}), **(service.get("spec", {}).get("selector") or {})}
+    labels = configuration["metadata"].get("labels") or {}
+    return str(called.get(REVISION_LABEL) or labels.get(REVISION_LABEL, DEFAULT))
+
+
+def _reachability(entry: Mapping[str, Any], existing: Mapping[str, Any], ready: set[str]) -> Reachability:
     service = service_of(entry)
     if "service" not in entry["clientConfig"]:
         return Reachability.EXTERNAL

@@ -81,6 +81,19 @@ def test_namespaces_by_default_inject_what_says_nothing(namespace: dict[str, str
     assert (injector_of(world.mesh(), labels) == "stable/default") is injected
 
 
+@pytest.mark.parametrize(("labels", "injector"), [({}, "canary/default"), ({INJECT: "true"}, "stable/default")])
+def test_an_entry_that_a_moved_tag_has_left_behind_injects_from_where_it_calls(labels: dict[str, str], injector: str) -> None:
+    world = World("stable", "canary").tag("default", "stable").namespace("shop")
+    (left_behind,) = [
+        entry
+        for entry in webhook("istio-revision-tag-default", "canary", "default", auto=True)["webhooks"]
+        if entry["name"].startswith("auto.")
+    ]
+    world.find("mutating", "istio-revision-tag-default")["webhooks"].append(left_behind)
+
+    assert injector_of(world.mesh(), labels) == injector
+
+
 @pytest.mark.parametrize(
     ("namespace", "labels", "reason"),
     [
