@@ -11,7 +11,8 @@ short_description: Wait until every proxy hangs on the revision it should
 description:
   - A gate. It succeeds when every live pod with a proxy in scope was injected by the expected revision, is attached to an istiod of it,
     and has acknowledged its configuration.
-  - It asks every istiod of every revision. One that does not answer makes the answer incomplete, and an incomplete answer never passes.
+  - It asks every istiod of every revision. One that does not answer makes the answer incomplete, never "no proxies", and while one of
+    an expected revision does not answer the gate stays shut.
 version_added: 0.1.0
 author:
   - the meshops.istio contributors (!UNKNOWN)

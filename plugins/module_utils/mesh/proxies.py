@@ -47,13 +47,20 @@ class Failure:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Whether every proxy in scope is where it should be."""
+    """Whether every proxy in scope is where it should be.
+
+    Attributes:
+        unanswered: istiods that did not answer.
+        doubtful: those of them that belong to an expected revision. The others cannot undo what an expected one has confirmed, and a
+            broken new control plane must not keep a rollback from ending.
+    """
 
     total: int
     attached: int
     by_revision: Mapping[str, int]
     unanswered: tuple[str, ...]
     failures: tuple[Failure, ...]
+    doubtful: tuple[str, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -62,7 +69,7 @@ class Judgement:
 
     @property
     def passed(self) -> bool:
-        return self.complete and not self.failures
+        return not self.doubtful and not self.failures
 
 
 def attachments(answers: Iterable[IstiodAnswer]) -> dict[str, list[Attachment]]:
@@ -91,15 +98,17 @@ def _problem(row: Mapping[str, Any]) -> str:
 def judge(pods: Iterable[Pod], answers: Sequence[IstiodAnswer], expected: Callable[[Pod], str | None]) -> Judgement:
     """Compare pods, the revision each should have, and what every istiod says."""
     listed = attachments(answers)
-    unanswered = tuple(f"{answer.istiod} of {answer.revision}: {answer.error}" for answer in answers if answer.error)
-    checked = [(pod, _failure(pod, listed.get(str(pod), []), expected(pod))) for pod in pods]
+    silent = {f"{answer.istiod} of {answer.revision}: {answer.error}": answer.revision for answer in answers if answer.error}
+    targets = [(pod, expected(pod)) for pod in pods]
+    checked = [(pod, _failure(pod, listed.get(str(pod), []), target)) for pod, target in targets]
     checked = [(pod, reason) for pod, reason in checked if not (pod.terminating and not reason)]
     return Judgement(
         total=len(checked),
         attached=sum(1 for pod, _reason in checked if str(pod) in listed),
         by_revision=dict(sorted(Counter(listed[str(pod)][0].revision for pod, _reason in checked if str(pod) in listed).items())),
-        unanswered=unanswered,
+        unanswered=tuple(silent),
         failures=tuple(Failure(str(pod), reason) for pod, reason in checked if reason),
+        doubtful=tuple(sentence for sentence, revision in silent.items() if revision in {target for _pod, target in targets}),
     )
 
 

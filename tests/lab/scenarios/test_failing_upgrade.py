@@ -1,14 +1,16 @@
 # Copyright (c) 2026, the meshops.istio contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An upgrade whose canary does not come up: it stops with one paragraph, or takes everything back by itself."""
+"""An upgrade that fails: it stops with one paragraph, or takes everything back by itself, and the way back stays open."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from kubectl import kubectl
-from world import Mesh, Namespace
+from kubectl import items, kubectl
+from waiting import eventually
+from world import ISTIO_NAMESPACE, Mesh, Namespace
 
 UPGRADE: dict[str, Any] = {"mesh_from": "stable", "mesh_to": "canary", "mesh_canary_namespaces": "shop", "mesh_wait_timeout": 120}
 
@@ -55,3 +57,19 @@ def test_a_failing_canary_is_taken_back_on_request(mesh: Mesh, shop: Namespace) 
     assert shop.injector_of_a_new_pod() == "stable"
     assert shop.revisions() == {"web": {"stable": 1}}
     assert mesh.proxies("shop") == {"stable": 1}
+
+
+def test_a_broken_new_control_plane_does_not_bar_the_way_back(mesh: Mesh, shop: Namespace) -> None:
+    moved = mesh.playbook("canary_upgrade", **UPGRADE)
+    assert moved.code == 0, moved.output
+    broken = {"spec": {"template": {"metadata": {"labels": {"meshlab/fail": "never-ready"}}}}}
+    kubectl("patch", "deployment", "istiod-canary", f"--namespace={ISTIO_NAMESPACE}", "--patch", json.dumps(broken))
+    running = ("pods", f"--namespace={ISTIO_NAMESPACE}", "--selector=meshlab/fail", "--field-selector=status.phase=Running")
+    assert eventually(lambda: bool(items(*running)))
+
+    back = mesh.playbook("canary_upgrade", ["rollback"], **UPGRADE)
+
+    assert back.code == 0, back.output
+    assert shop.revisions() == {"web": {"stable": 1}}
+    assert shop.labels() == {"istio.io/rev": "prod"}
+    assert shop.injector_of_a_new_pod() == "stable"

@@ -30,7 +30,7 @@ def judged(*answers: IstiodAnswer, expected: str | None = "canary", **of_pod: An
 
 def reason(*answers: IstiodAnswer, **options: Any) -> str:
     found = judged(*answers, **options)
-    assert found.passed is (not found.failures and found.complete)
+    assert found.passed is (not found.failures and not found.doubtful)
     return found.failures[0].reason if found.failures else ""
 
 
@@ -56,10 +56,17 @@ def test_a_pod_that_nobody_would_inject_again_fails() -> None:
     assert reason(answer("canary", row()), expected=None) == 'revision "canary" injected it, but nobody would inject its successor'
 
 
-def test_an_istiod_that_does_not_answer_makes_the_whole_incomplete_and_never_zero() -> None:
-    found = judged(answer("canary", row()), answer("stable", error="timed out"))
+def test_an_expected_istiod_that_does_not_answer_keeps_the_gate_shut_and_never_means_zero() -> None:
+    found = judged(answer("canary", row()), answer("canary", error="timed out"))
 
     assert (found.passed, found.complete, found.failures) == (False, False, ())
+    assert found.unanswered == found.doubtful == ("istio-system/istiod-canary-1 of canary: timed out",)
+
+
+def test_another_istiod_that_does_not_answer_is_told_and_undoes_nothing() -> None:
+    found = judged(answer("canary", row()), answer("stable", error="timed out"))
+
+    assert (found.passed, found.complete, found.failures) == (True, False, ())
     assert found.unanswered == ("istio-system/istiod-stable-1 of stable: timed out",)
 
 
