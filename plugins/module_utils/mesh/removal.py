@@ -47,7 +47,7 @@ def blockers(mesh: Mesh, revision: str, answers: Sequence[IstiodAnswer], config:
             if not _label_for(mesh, workload.owner.namespace, revision)
             and any(_asks_directly(mesh, pod.namespace, pod.labels, revision) for pod in workload.pods)
         ],
-        "tags": [f"tag {tag.name} points at it" for tag in mesh.tags.values() if revision in (tag.revision, tag.service_revision)],
+        "tags": [f"tag {name} points at it" for name in _tags_at(mesh, revision)],
         "validator": [
             f"{DEFAULT_VALIDATOR} points at it"
             for thing in mesh.raw["validating"]
@@ -70,6 +70,12 @@ def _asks_directly(mesh: Mesh, namespace: str, pod: Labels, revision: str) -> bo
     """Whether the revision's own injector, not one of a tag, acts on such a pod, be it alive or not."""
     injector = mesh.verdict(namespace, pod).injector
     return injector is not None and injector.revision == revision and injector.tag is None
+
+
+def _tags_at(mesh: Mesh, revision: str) -> set[str]:
+    """The tags of which anything points at a revision: the webhook, one entry of it that istioctl left behind, or the Service."""
+    entries = {injector.tag for injector in mesh.injectors if injector.tag is not None and injector.revision == revision}
+    return entries | {tag.name for tag in mesh.tags.values() if revision in (tag.revision, tag.service_revision)}
 
 
 def refuse_if_needed(revision: str, found: Mapping[str, Sequence[str]], waive: Sequence[str], sample_size: int) -> None:

@@ -23,6 +23,14 @@ PROXY = {"proxy": "web-0.shop", "istio_version": "1.30.3"}
 ANSWER = IstiodAnswer("istio-system/istiod-old-1", "old", [PROXY])
 SILENT = IstiodAnswer("istio-system/istiod-new-1", "new", error="timed out")
 
+
+def left_behind() -> World:
+    """A tag moved to "new" of which one webhook entry still calls "old"."""
+    world = World("old", "new").tag("prod", "new")
+    world.find("mutating", "istio-revision-tag-prod")["webhooks"][-1]["clientConfig"]["service"]["name"] = "istiod-old"
+    return world
+
+
 # What still needs revision "old": the world, answers of istiods, pinned configuration → the one guard that must speak, and its words.
 NEEDS = {
     "an attached proxy": (World("old", "new"), [ANSWER], [], "proxies", "proxy shop/web-0 hangs on istio-system/istiod-old-1"),
@@ -57,6 +65,7 @@ NEEDS = {
     ),
     "a tag": (World("old", "new").tag("prod", "old"), [], [], "tags", "tag prod points at it"),
     "the Service of a tag": (World("old", "new").tag("prod", "new", service="old"), [], [], "tags", "tag prod points at it"),
+    "one entry of a tag's webhook": (left_behind(), [], [], "tags", "tag prod points at it"),
     "the default validator": (
         World("old", "new").default_validator("old"),
         [],
