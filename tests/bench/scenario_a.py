@@ -16,7 +16,7 @@ SCENARIOS = Path(__file__).resolve().parents[1] / "lab" / "scenarios"
 
 def measure(lab: Path) -> tuple[float, float]:
     """Seconds of the whole canary_upgrade, and of restarting the same namespaces in the same groups with kubectl."""
-    done = subprocess.run([lab, "exec", "--", sys.executable, __file__], check=True, capture_output=True, text=True)
+    done = subprocess.run([lab, "exec", "--", sys.executable, __file__], check=True, stdout=subprocess.PIPE, text=True)
     measured = json.loads(done.stdout.splitlines()[-1])
     return measured["upgrade"], measured["pods"]
 
@@ -26,7 +26,7 @@ def inside() -> None:
     sys.path.insert(0, str(SCENARIOS))
     import test_upgrade as scenario
     from kubectl import kubectl
-    from world import Mesh, Namespace
+    from world import Mesh, Namespace, settle
 
     mesh = Mesh(Path(tempfile.mkdtemp()))
     mesh.revisions("stable")
@@ -34,7 +34,7 @@ def inside() -> None:
         mesh.tag(tag, "stable")
     for name, labels in scenario.NAMESPACES.items():
         mesh.namespace(name, labels, scenario.WORKLOADS[name], wait=False)
-    mesh.settle()
+    settle()
     mesh.playbook("canary_upgrade", ["precheck"], **scenario.UPGRADE)
     journal = kubectl("get", "configmap", "meshops-istio-upgrade", "--namespace=istio-system", "--output=json")
     plan = json.loads(json.loads(journal)["data"]["journal.json"])["plan"]
@@ -44,7 +44,8 @@ def inside() -> None:
     for group in groups:
         for name in group:
             kubectl("rollout", "restart", "deployment", f"--namespace={name}")
-        mesh.settle(*group)
+        for name in group:
+            settle(name)
     pods = time.monotonic() - began
 
     began = time.monotonic()
