@@ -99,8 +99,8 @@ demo: lab ## A whole upgrade, rollback and cleanup to watch (empties the lab fir
 	@$(LAB) exec -- tests/demo/run
 
 .PHONY: bench
-bench: system tree ## Figures, one JSON object per line
-	@tests/bench/bench.py
+bench: system tree ## Figures, one JSON object per line (COLD=1: the lab's builds without any cache too)
+	@tests/bench/bench.py $(if $(COLD),--cold)
 
 ## All
 
