@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .cluster.connection import auth_options
+from .mesh.names import DEFAULT_ISTIO_NAMESPACE
 
 Groups = Sequence[Sequence[str]]
 
@@ -53,7 +54,7 @@ class ArgumentSpec:
 AUTH = ArgumentSpec(auth_options())
 """How to reach the cluster: kubernetes.core's options. Documented by kubernetes.core.k8s_auth_options."""
 
-MESH = ArgumentSpec({"istio_namespace": {"type": "str", "default": "istio-system"}})
+MESH = ArgumentSpec({"istio_namespace": {"type": "str", "default": DEFAULT_ISTIO_NAMESPACE}})
 """Documented by meshops.istio.mesh."""
 
 SAMPLE = ArgumentSpec({"sample_size": {"type": "int", "default": 20}})

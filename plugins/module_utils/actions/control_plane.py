@@ -17,7 +17,7 @@ from ..cluster.read import read_control_plane, read_mesh
 from ..cluster.waiting import poll
 from ..mesh.changes import Ref
 from ..mesh.drift import differences
-from ..mesh.names import REVISION_LABEL, is_dns_label
+from ..mesh.names import ISTIOD_SELECTOR, REVISION_LABEL, is_dns_label
 from ..mesh.refusal import Refusal
 from ..mesh.removal import blockers, kept_objects, own_objects, refuse_if_needed
 from ..mesh.revisions import Revision
@@ -176,7 +176,7 @@ def _removable(mesh: Mesh, wanted: Wanted) -> list[Ref]:
 
 def _wait_until_gone(cluster: Cluster, wanted: Wanted) -> None:
     """An istiod that outlives its objects keeps injecting over the API server's open connection."""
-    selector = f"app=istiod,{REVISION_LABEL}={wanted.revision}"
+    selector = f"{ISTIOD_SELECTOR},{REVISION_LABEL}={wanted.revision}"
     left = poll(
         lambda: cluster.list(PODS(), metadata_only=True, label_selector=selector), lambda pods: not pods, timeout=wanted.wait_timeout
     )

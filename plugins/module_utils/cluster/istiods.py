@@ -15,6 +15,7 @@ import threading
 import time
 from typing import Any
 
+from ..mesh.names import DEFAULT, ISTIOD_SELECTOR, REVISION_LABEL
 from ..mesh.proxies import IstiodAnswer
 from .client import Cluster, Object, Objects, discovering_nothing
 from .errors import chain, refused, unanswered
@@ -49,7 +50,7 @@ def ask_istiods(cluster: Cluster, *, timeout: float = ANSWER_SECONDS) -> list[Is
     Raises:
         ClusterError: the istiod pods cannot be listed.
     """
-    pods = [pod for pod in cluster.list(PODS(), label_selector="app=istiod", trim=trim_pod) if _runs(pod)]
+    pods = [pod for pod in cluster.list(PODS(), label_selector=ISTIOD_SELECTOR, trim=trim_pod) if _runs(pod)]
     answers = _ask_in_parallel(cluster, pods, timeout)
     return [answers.get(_key(pod)) or _answer(pod, error=f"it gave no answer within {timeout:g} s") for pod in sorted(pods, key=_key)]
 
@@ -160,4 +161,4 @@ def _key(pod: Object) -> tuple[str, str]:
 
 def _answer(pod: Object, *, proxies: Objects | None = None, error: str = "") -> IstiodAnswer:
     labels = pod["metadata"].get("labels") or {}
-    return IstiodAnswer(pod["metadata"]["name"], labels.get("istio.io/rev", "default"), tuple(proxies or ()), error)
+    return IstiodAnswer(pod["metadata"]["name"], labels.get(REVISION_LABEL, DEFAULT), tuple(proxies or ()), error)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ..mesh.injection import is_injecting_entry
+from ..mesh.names import ISTIOD_SELECTOR
 from .client import Cluster, Object, Objects
 from .paths import (
     CONFIG_MAPS,
@@ -41,7 +43,7 @@ def read_control_plane(cluster: Cluster, istio_namespace: str) -> Raw:
         "services": _each(cluster, homes, SERVICES),
         "endpoint_slices": _each(cluster, homes, ENDPOINT_SLICES),
         "config_maps": _each(cluster, homes, CONFIG_MAPS),
-        "istiod_deployments": _each(cluster, homes, DEPLOYMENTS, label_selector="app=istiod"),
+        "istiod_deployments": _each(cluster, homes, DEPLOYMENTS, label_selector=ISTIOD_SELECTOR),
     }
 
 
@@ -65,7 +67,7 @@ def _injector_namespaces(configurations: Iterable[Object]) -> set[str]:
         webhook["clientConfig"]["service"]["namespace"]
         for configuration in configurations
         for webhook in configuration.get("webhooks") or ()
-        if webhook["name"].endswith("sidecar-injector.istio.io") and webhook.get("clientConfig", {}).get("service")
+        if is_injecting_entry(webhook) and webhook.get("clientConfig", {}).get("service")
     }
 
 

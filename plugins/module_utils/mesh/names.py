@@ -19,6 +19,7 @@ STATUS_ANNOTATION = "sidecar.istio.io/status"
 PROXY_CONTAINER = "istio-proxy"
 GATEWAY_TEMPLATES_ANNOTATION = "inject.istio.io/templates"
 ISTIOD_LABELS = {"app": "istiod"}
+ISTIOD_SELECTOR = ",".join(f"{key}={value}" for key, value in ISTIOD_LABELS.items())
 
 DEFAULT = "default"
 """The revision of an install without one, and the tag that serves istio-injection=enabled."""
