@@ -40,12 +40,14 @@ def refuse_to_take_default(mesh: Mesh, revision: str) -> None:
 def install(istioctl: Istioctl, before: Mesh, wait_timeout: float) -> None:
     """Install a revision, and nothing else: a default tag that istioctl adds where there was none is removed again.
 
+    An install without a revision keeps it: istioctl switches its own injector off and serves istio-injection=enabled through the tag.
+
     Raises:
         Refusal: istioctl failed.
     """
     istioctl.install(wait_timeout)
     after = Mesh(read_control_plane(istioctl.cluster, before.istio_namespace), before.istio_namespace)
-    if DEFAULT not in before.tags and DEFAULT in after.tags:
+    if istioctl.revision != DEFAULT and DEFAULT not in before.tags and DEFAULT in after.tags:
         carry_out(plan_tag_removal(after, DEFAULT, waive=["namespaces"]), istioctl.cluster, before.istio_namespace, wait_timeout)
 
 
