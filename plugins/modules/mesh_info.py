@@ -81,7 +81,8 @@ mesh:
       elements: dict
       sample: [{"code": "tag-dangling", "severity": "error", "object": "Tag prod",
                 "message": "tag \"prod\" points at revision \"old\", which does not exist: pods that ask for it are rejected",
-                "remedy": "Move the tag to a revision that exists with istio_tag, or remove it."}]
+                "remedy": "Move the tag to a revision that exists with istio_tag, or remove it.",
+                "documentation": "https://github.com/meshops/istio-collection/blob/main/docs/findings.md#tag-dangling"}]
 """
 
 from ..module_utils._argspec import ArgumentSpec

@@ -6,35 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
 
+from .finding import ERROR, WARNING, Finding, in_order
 from .injection import Outcome
 from .names import DEFAULT_VALIDATOR, INJECTION_LABEL, REVISION_LABEL
 from .revisions import labels_of
 from .snapshot import Mesh
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing to know: severity "error" (pods or config writes fail, or pods lose their sidecar), "warning" or "info"."""
-
-    code: str
-    severity: str
-    object: str
-    message: str
-    remedy: str
-
-    def as_result(self) -> dict[str, Any]:
-        """As modules return it."""
-        return asdict(self)
-
-
 def findings(mesh: Mesh) -> list[Finding]:
     """Everything that is wrong with the mesh, errors first."""
-    order = {"error": 0, "warning": 1, "info": 2}
-    found = [*_namespaces(mesh), *_tags(mesh), *_default_owners(mesh), *_validator(mesh)]
-    return sorted(found, key=lambda finding: (order[finding.severity], finding.code, finding.object))
+    return in_order([*_namespaces(mesh), *_tags(mesh), *_default_owners(mesh), *_validator(mesh)])
 
 
 def _namespaces(mesh: Mesh) -> Iterator[Finding]:
@@ -44,7 +26,7 @@ def _namespaces(mesh: Mesh) -> Iterator[Finding]:
         if INJECTION_LABEL in labels and REVISION_LABEL in labels:
             yield Finding(
                 "namespace-two-labels",
-                "warning",
+                WARNING,
                 thing,
                 f'namespace "{name}" has {INJECTION_LABEL}={labels[INJECTION_LABEL]} and {REVISION_LABEL}={labels[REVISION_LABEL]}: '
                 f"the first wins ({verdict.reason})",
@@ -53,7 +35,7 @@ def _namespaces(mesh: Mesh) -> Iterator[Finding]:
         if verdict.outcome is Outcome.REJECTED:
             yield Finding(
                 "namespace-injector-dead",
-                "error",
+                ERROR,
                 thing,
                 f'pods in namespace "{name}" are rejected: {verdict.reason}',
                 "Bring the revision back, or move the tag or label to a revision that is ready.",
@@ -62,7 +44,7 @@ def _namespaces(mesh: Mesh) -> Iterator[Finding]:
         if verdict.outcome is Outcome.NONE and asks:
             yield Finding(
                 "namespace-nobody-injects",
-                "error",
+                ERROR,
                 thing,
                 f'pods in namespace "{name}" start without a sidecar: {verdict.reason}',
                 "Set the tag that it names with istio_tag, or label it for a revision that exists.",
@@ -74,7 +56,7 @@ def _tags(mesh: Mesh) -> Iterator[Finding]:
         if tag.service_revision not in (None, tag.revision):
             yield Finding(
                 "tag-split",
-                "error",
+                ERROR,
                 f"Tag {tag.name}",
                 f'the webhook of tag "{tag.name}" names revision "{tag.revision}" and its Service "{tag.service_revision}": both claim it',
                 "Run istio_tag with the revision you want; it moves both.",
@@ -82,7 +64,7 @@ def _tags(mesh: Mesh) -> Iterator[Finding]:
         if tag.revision not in mesh.revisions:
             yield Finding(
                 "tag-dangling",
-                "error",
+                ERROR,
                 f"Tag {tag.name}",
                 f'tag "{tag.name}" points at revision "{tag.revision}", which does not exist: pods that ask for it are rejected',
                 "Move the tag to a revision that exists with istio_tag, or remove it.",
@@ -94,7 +76,7 @@ def _default_owners(mesh: Mesh) -> Iterator[Finding]:
     if len(acting) > 1:
         yield Finding(
             "default-owners",
-            "error",
+            ERROR,
             "Tag default",
             f"{' and '.join(acting)} all act on {INJECTION_LABEL}=enabled; the last one wins",
             "Run istio_tag for the tag default with the revision you want; it switches the other off.",
@@ -107,7 +89,7 @@ def _validator(mesh: Mesh) -> Iterator[Finding]:
         if configuration["metadata"]["name"] == DEFAULT_VALIDATOR and revision not in mesh.revisions:
             yield Finding(
                 "validator-dangling",
-                "error",
+                ERROR,
                 f"ValidatingWebhookConfiguration {DEFAULT_VALIDATOR}",
                 f'the default validator points at revision "{revision}", which does not exist: Istio configuration cannot be written',
                 "Run istio_tag for the tag default with a revision that exists; it re-points the validator.",
