@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
@@ -70,6 +71,7 @@ def entries(
             "namespaceSelector": selector(*namespaces),
             "objectSelector": selector(*objects),
             "failurePolicy": "Fail",
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"], "scope": "*"}],
             "sideEffects": "None",
             "admissionReviewVersions": ["v1"],
         }
@@ -180,8 +182,18 @@ class World:
         spec = {"ports": ports, "selector": {"app": "istiod", REV: name}, "clusterIP": "10.0.0.1"}
         self.raw["services"].append(thing("v1", "Service", istiod, "istio-system", {"istio": "pilot", **labels}, spec=spec))
         self.endpoints(istiod, ready=alive)
+        self.injection_config(name)
         self.raw["mutating"].append(webhook(suffixed("istio-sidecar-injector", name), name, name))
         self.raw["validating"].append(validator(f"{suffixed('istio-validator', name)}-istio-system", name))
+        return self
+
+    def injection_config(self, revision: str, **settings: Any) -> World:
+        """What the istiod of a revision decides by itself, in place of what was set before; JSON is YAML too."""
+        name = suffixed("istio-sidecar-injector", revision)
+        config = {"policy": "enabled", "templates": {"sidecar": "", "gateway": ""}, "aliases": {}, **settings}
+        self.raw["config_maps"] = [found for found in self.raw["config_maps"] if found["metadata"]["name"] != name]
+        data = {"config": json.dumps(config), "values": "{}"}
+        self.raw["config_maps"].append(thing("v1", "ConfigMap", name, "istio-system", {REV: revision, **OPERATOR_LABELS}, data=data))
         return self
 
     def endpoints(self, service: str, *, ready: bool) -> World:

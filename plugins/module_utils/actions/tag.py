@@ -9,7 +9,7 @@ from ..cluster.client import Cluster
 from ..cluster.dry_run import dry_run_pod
 from ..cluster.read import read_control_plane
 from ..cluster.waiting import poll
-from ..mesh.injection import is_injector_refusal
+from ..mesh.injectors import is_injector_refusal
 from ..mesh.refusal import Refusal
 from ..mesh.snapshot import Mesh
 from ..mesh.tags import TagMove, users_of

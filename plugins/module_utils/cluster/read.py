@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..mesh.injection import is_injecting_entry
+from ..mesh.injectors import is_injecting_entry
 from ..mesh.names import ISTIOD_SELECTOR
 from .client import Cluster, Object, Objects
 from .paths import (

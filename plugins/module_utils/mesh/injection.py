@@ -5,51 +5,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
-from typing import Any
 
-from .names import DEFAULT, INJECT_LABEL, INJECTION_LABEL, INJECTOR_SUFFIX, REVISION_LABEL, TAG_LABEL
-from .selectors import Labels, Selector
+from .ambient import is_ambient
+from .injectors import Injector, Reachability
+from .names import INJECT_LABEL, INJECTION_LABEL, NAMESPACE_NAME_LABEL, REVISION_LABEL
+from .pod_template import PodTemplate
+from .policy import doubt, why_declined, why_refused
+from .selectors import Labels
 
-
-class Reachability(Enum):
-    """Whether the API server's call to an injector can succeed; the value says what is wrong."""
-
-    READY = "ready"
-    EXTERNAL = "outside this cluster"
-    NO_SERVICE = "its Service does not exist"
-    NO_ENDPOINTS = "its Service has no ready endpoint"
-    NO_CA_BUNDLE = "its webhook has no caBundle yet"
-
-    @property
-    def ok(self) -> bool:
-        return self in (Reachability.READY, Reachability.EXTERNAL)
-
-
-@dataclass(frozen=True)
-class Injector:
-    """A webhook entry that can inject a pod, as the API server sees it now."""
-
-    configuration: str
-    entry: str
-    revision: str
-    tag: str | None
-    namespaces: Selector
-    objects: Selector
-    service: str
-    reachable: Reachability
-
-    @property
-    def name(self) -> str:
-        """How the injector is called in sentences: by its tag and revision."""
-        return f'tag "{self.tag}" of revision "{self.revision}"' if self.tag else f'revision "{self.revision}"'
-
-    def acts_on(self, namespace: Labels, pod: Labels) -> bool:
-        """Whether the API server calls it for a pod with these labels in a namespace with these labels."""
-        return self.namespaces.matches(namespace) and self.objects.matches(pod)
+SILENT = PodTemplate()
+"""A pod that says nothing about injection: what a namespace does by itself."""
 
 
 class Outcome(Enum):
@@ -62,11 +31,17 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What happens to a pod born now, by whom, and why in one sentence."""
+    """What happens to a pod born now, by whom, and why in one sentence.
+
+    Attributes:
+        injector: who injects, or else whom the API server calls in vain: one that leaves the pod as it is, refuses it, or does not answer.
+        certain: whether everything that decides was seen; the reason says what was not.
+    """
 
     outcome: Outcome
     reason: str
     injector: Injector | None = None
+    certain: bool = True
 
     @property
     def revision(self) -> str | None:
@@ -79,20 +54,62 @@ class Verdict:
         return self.injector.tag if self.injector and self.outcome is Outcome.INJECTED else None
 
 
-def verdict(injectors: Iterable[Injector], namespace: Labels, pod: Labels) -> Verdict:
-    """Who injects a pod born now, and why.
+def verdict(injectors: Iterable[Injector], namespace: Labels, pod: PodTemplate = SILENT) -> Verdict:
+    """Who injects a pod born now in a namespace with these labels, and why.
 
-    The API server calls every injector whose selectors match, in order of configuration name; a second call replaces what the first
-    put in, so the last one wins (istio: pkg/kube/inject/inject.go, reinjection).
+    The API server calls every injector whose selectors match, in order of configuration name; one that cannot be called stops the birth,
+    or is passed over where its failurePolicy is Ignore. Each istiod then decides by itself whether it injects; a second one replaces what
+    the first put in, so the last one wins (istio: pkg/kube/inject/inject.go, reinjection).
     """
     ordered = sorted(injectors, key=attrgetter("configuration"))
-    acting = [injector for injector in ordered if injector.acts_on(namespace, pod)]
+    acting = [injector for injector in ordered if injector.acts_on(namespace, pod.labels)]
+    name = namespace.get(NAMESPACE_NAME_LABEL, "")
+    doubts = list(dict.fromkeys(_doubts(acting, pod)))
+
+    def say(outcome: Outcome, reason: str, injector: Injector | None) -> Verdict:
+        return Verdict(outcome, "; ".join([reason, *doubts]), injector, certain=not doubts)
+
     if not acting:
-        return Verdict(Outcome.NONE, why_nobody(namespace, pod))
-    broken = next((injector for injector in acting if not injector.reachable.ok), None)
-    if broken:
-        return Verdict(Outcome.REJECTED, f"{broken.name} cannot be called: {broken.reachable.value} ({broken.service})", broken)
-    return Verdict(Outcome.INJECTED, _why(acting, namespace), acting[-1])
+        return say(Outcome.NONE, why_nobody(namespace, pod), None)
+    for injector in acting:
+        problem = _problem(injector, name, pod)
+        if problem:
+            return say(Outcome.REJECTED, f"{injector.name} {problem}", injector)
+    declined = {injector: _declined(injector, name, pod) for injector in acting}
+    injecting = [injector for injector in acting if not declined[injector]]
+    if not injecting:
+        return say(Outcome.NONE, f"{acting[-1].name} is called, but {declined[acting[-1]]}{_ambient(namespace, pod)}", acting[-1])
+    return say(Outcome.INJECTED, _why(injecting, namespace), injecting[-1])
+
+
+def _problem(injector: Injector, namespace: str, pod: PodTemplate) -> str:
+    """Why the call to an injector ends the birth of a pod, empty when it does not."""
+    if not injector.reachable.ok:
+        return "" if injector.optional else f"cannot be called: {injector.reachable.value} ({injector.service})"
+    if why_declined(namespace, pod, injector.policy, injector.version):
+        return ""
+    refusal = why_refused(pod, injector.policy)
+    return f"refuses the pod: {refusal}" if refusal else ""
+
+
+def _declined(injector: Injector, namespace: str, pod: PodTemplate) -> str:
+    """Why an injector that is called does not inject a pod, empty when it does."""
+    if not injector.reachable.ok:
+        return f"{injector.reachable.value} ({injector.service}), and its failurePolicy is Ignore"
+    return why_declined(namespace, pod, injector.policy, injector.version)
+
+
+def _doubts(acting: Sequence[Injector], pod: PodTemplate) -> Iterator[str]:
+    """What decides and cannot be seen from here."""
+    for injector in acting:
+        if injector.conditional:
+            yield f"{injector.name} has matchConditions ({injector.configuration}), which were not evaluated"
+        if injector.reachable is Reachability.EXTERNAL:
+            yield f"{injector.name} is called outside this cluster, at {injector.service}, so whether it answers cannot be seen from here"
+        elif injector.reachable.ok and injector.policy is None:
+            yield f"the injection policy of {injector.name} cannot be read, so the usual one is assumed"
+        if unknown := doubt(pod, injector.version):
+            yield unknown
 
 
 def _why(acting: Sequence[Injector], namespace: Labels) -> str:
@@ -104,8 +121,16 @@ def _why(acting: Sequence[Injector], namespace: Labels) -> str:
     return reason
 
 
-def why_nobody(namespace: Labels, pod: Labels) -> str:
+def why_nobody(namespace: Labels, pod: PodTemplate) -> str:
     """Why no injector acts on such a pod."""
+    return _why_nobody(namespace, pod.labels) + _ambient(namespace, pod)
+
+
+def _ambient(namespace: Labels, pod: PodTemplate) -> str:
+    return "; no sidecar: ztunnel carries it (ambient)" if is_ambient(namespace, pod) else ""
+
+
+def _why_nobody(namespace: Labels, pod: Labels) -> str:
     injection, revision = namespace.get(INJECTION_LABEL), namespace.get(REVISION_LABEL)
     ignored = f"; {REVISION_LABEL}={revision} is ignored beside it" if revision is not None else ""
     if pod.get(INJECT_LABEL) == "false":
@@ -121,77 +146,3 @@ def why_nobody(namespace: Labels, pod: Labels) -> str:
     if pod.get(INJECT_LABEL) == "true":
         return f"the pod label {INJECT_LABEL}=true asks for the default tag, and no revision owns it"
     return "neither the namespace nor the pod asks for injection"
-
-
-def is_injecting_entry(entry: Mapping[str, Any]) -> bool:
-    """Whether a webhook entry is one of Istio's injectors."""
-    return str(entry.get("name", "")).endswith(INJECTOR_SUFFIX)
-
-
-def is_injector_refusal(message: str) -> bool:
-    """Whether the API server refused a pod because an injector could not be called or denied it, not because of somebody else's rule."""
-    return INJECTOR_SUFFIX in message
-
-
-def ready_services(endpoint_slices: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The Services ("namespace/name") with at least one ready endpoint."""
-    return {
-        f"{part['metadata']['namespace']}/{part['metadata'].get('labels', {}).get('kubernetes.io/service-name')}"
-        for part in endpoint_slices
-        if any((endpoint.get("conditions") or {}).get("ready") is not False for endpoint in part.get("endpoints") or ())
-    }
-
-
-def injectors_of(
-    configurations: Iterable[Mapping[str, Any]], services: Iterable[Mapping[str, Any]], endpoint_slices: Iterable[Mapping[str, Any]]
-) -> list[Injector]:
-    """Every injecting webhook entry of the cluster, from the API server's own objects."""
-    existing = {f"{service['metadata']['namespace']}/{service['metadata']['name']}": service for service in services}
-    ready = ready_services(endpoint_slices)
-    return [
-        Injector(
-            configuration=configuration["metadata"]["name"],
-            entry=entry["name"],
-            revision=_revision_called(entry, configuration, existing),
-            tag=(configuration["metadata"].get("labels") or {}).get(TAG_LABEL),
-            namespaces=Selector.parse(entry.get("namespaceSelector")),
-            objects=Selector.parse(entry.get("objectSelector")),
-            service=service_of(entry),
-            reachable=_reachability(entry, existing, ready),
-        )
-        for configuration in configurations
-        for entry in configuration.get("webhooks") or ()
-        if is_injecting_entry(entry)
-    ]
-
-
-def service_of(entry: Mapping[str, Any]) -> str:
-    """Where a webhook entry calls: "namespace/name" of a Service, or a URL."""
-    client = entry["clientConfig"]
-    service = client.get("service")
-    return f"{service['namespace']}/{service['name']}" if service else str(client.get("url"))
-
-
-def _revision_called(entry: Mapping[str, Any], configuration: Mapping[str, Any], existing: Mapping[str, Mapping[str, Any]]) -> str:
-    """The revision whose istiod answers.
-
-    The Service decides, not the label of the configuration: when istioctl installs an Istio without a revision over a default tag with
-    --auto-inject-namespaces, the entry of that option stays in the tag's webhook and goes on calling the revision from before.
-    """
-    service = existing.get(service_of(entry), {})
-    called = {**(service.get("metadata", {}).get("labels") or {}), **(service.get("spec", {}).get("selector") or {})}
-    labels = configuration["metadata"].get("labels") or {}
-    return str(called.get(REVISION_LABEL) or labels.get(REVISION_LABEL, DEFAULT))
-
-
-def _reachability(entry: Mapping[str, Any], existing: Mapping[str, Any], ready: set[str]) -> Reachability:
-    service = service_of(entry)
-    if "service" not in entry["clientConfig"]:
-        return Reachability.EXTERNAL
-    if service not in existing:
-        return Reachability.NO_SERVICE
-    if service not in ready:
-        return Reachability.NO_ENDPOINTS
-    if not entry["clientConfig"].get("caBundle"):
-        return Reachability.NO_CA_BUNDLE
-    return Reachability.READY

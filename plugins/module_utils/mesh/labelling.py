@@ -82,7 +82,7 @@ def plan_restore(mesh: Mesh, wanted: Mapping[str, Wanted]) -> list[Relabelling]:
 def _relabelling(mesh: Mesh, namespace: str, after: Wanted) -> Relabelling:
     labels = mesh.namespaces[namespace]
     return Relabelling(
-        namespace, injection_labels(labels), after, mesh.verdict(namespace), verdict(mesh.injectors, with_labels(labels, after), {})
+        namespace, injection_labels(labels), after, mesh.verdict(namespace), verdict(mesh.injectors, with_labels(labels, after))
     )
 
 

@@ -15,6 +15,10 @@ TAG_LABEL = "istio.io/tag"
 INJECTION_LABEL = "istio-injection"
 INJECTION_LABELS = (REVISION_LABEL, INJECTION_LABEL)
 INJECT_LABEL = "sidecar.istio.io/inject"
+DATAPLANE_LABEL = "istio.io/dataplane-mode"
+NAMESPACE_NAME_LABEL = "kubernetes.io/metadata.name"
+"""The API server sets it on every namespace."""
+
 STATUS_ANNOTATION = "sidecar.istio.io/status"
 PROXY_CONTAINER = "istio-proxy"
 GATEWAY_TEMPLATES_ANNOTATION = "inject.istio.io/templates"
@@ -26,6 +30,9 @@ DEFAULT = "default"
 
 INJECTOR_SUFFIX = "sidecar-injector.istio.io"
 """Every injecting webhook entry ends so; istiod patches the caBundle of no other (pkg/webhooks/webhookpatch.go)."""
+
+INJECTOR_CONFIG = "istio-sidecar-injector"
+"""The ConfigMap with templates and policy of an install without a revision, and the MutatingWebhookConfiguration of it."""
 
 DEFAULT_VALIDATOR = "istiod-default-validator"
 READER_SERVICE_ACCOUNT = "istio-reader-service-account"
@@ -67,7 +74,7 @@ def _webhook_name(base: str, istio_namespace: str) -> str:
 
 def injector_name(revision: str, istio_namespace: str) -> str:
     """The MutatingWebhookConfiguration of a revision."""
-    return _webhook_name(with_revision("istio-sidecar-injector", revision), istio_namespace)
+    return _webhook_name(with_revision(INJECTOR_CONFIG, revision), istio_namespace)
 
 
 def tag_webhook_name(tag: str, istio_namespace: str) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .injection import Injector, Reachability, verdict
+from .injection import verdict
+from .injectors import Injector, Reachability, istiod_version
 from .names import HELM_RELEASE_ANNOTATION, INJECTION_LABEL, ISTIOD_LABELS, OWNING_NAMESPACE_LABEL, REVISION_LABEL, TAG_LABEL
 
 
@@ -87,12 +88,17 @@ def _revision(name: str, deployment: Mapping[str, Any] | None, injector: Injecto
     reason = _why_not_ready(deployment, injector)
     return Revision(
         name=name,
-        namespace=deployment["metadata"]["namespace"] if deployment else (injector.service.split("/")[0] if injector else ""),
-        version=_version(deployment) if deployment else None,
+        namespace=deployment["metadata"]["namespace"] if deployment else _home(injector),
+        version=istiod_version(deployment) if deployment else None,
         installer=installer_of(deployment) if deployment else "unknown",
         ready=not reason,
         reason=reason or "available, and its injector can be called",
     )
+
+
+def _home(injector: Injector | None) -> str:
+    """The namespace of an istiod that only its injector tells of, empty when it is outside this cluster."""
+    return injector.service.split("/")[0] if injector and injector.reachable is not Reachability.EXTERNAL else ""
 
 
 def _why_not_ready(deployment: Mapping[str, Any] | None, injector: Injector | None) -> str:
@@ -112,14 +118,6 @@ def _why_not_ready(deployment: Mapping[str, Any] | None, injector: Injector | No
         detail = progress.get("message") if progress.get("status") == "False" else available.get("message")
         return f"its Deployment is not available: {detail or 'no pod is ready yet'}"
     return "" if injector.reachable.ok else injector.reachable.value
-
-
-def _version(deployment: Mapping[str, Any]) -> str | None:
-    images = [
-        container["image"] for container in deployment["spec"]["template"]["spec"]["containers"] if container.get("name") == "discovery"
-    ]
-    tag = images[0].split("@")[0].rpartition("/")[2].partition(":")[2] if images else ""
-    return tag or labels_of(deployment).get("app.kubernetes.io/version")
 
 
 def tags_of(services: Iterable[Mapping[str, Any]], injectors: Iterable[Injector]) -> list[Tag]:
@@ -143,5 +141,5 @@ def _tag(injector: Injector, service_revision: str | None) -> Tag:
 
 def default_owner(injectors: Iterable[Injector]) -> str | None:
     """The revision behind istio-injection=enabled, None when nobody serves it."""
-    found = verdict(injectors, {INJECTION_LABEL: "enabled"}, {})
+    found = verdict(injectors, {INJECTION_LABEL: "enabled"})
     return found.injector.revision if found.injector else None

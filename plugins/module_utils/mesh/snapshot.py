@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from .injection import Injector, Verdict, injectors_of, verdict
+from .injection import Verdict, verdict
+from .injectors import Injector, injectors_of
 from .names import DEFAULT_ISTIO_NAMESPACE, INJECTION_LABELS
+from .pod_template import PodTemplate
 from .refusal import Refusal
 from .revisions import Revision, Tag, default_owner, labels_of, revisions_of, tags_of
 from .selectors import Labels
@@ -31,7 +33,8 @@ class Mesh:
 
     @cached_property
     def injectors(self) -> list[Injector]:
-        return injectors_of(self.raw["mutating"], self.raw["services"], self.raw["endpoint_slices"])
+        raw = self.raw
+        return injectors_of(raw["mutating"], raw["services"], raw["endpoint_slices"], raw["config_maps"], raw["istiod_deployments"])
 
     @cached_property
     def revisions(self) -> dict[str, Revision]:
@@ -80,18 +83,22 @@ class Mesh:
         """Namespace → tags that inject successors of its pods, also through a label of the pod alone, as gateways have it."""
         used: dict[str, set[str]] = {}
         for pod in self.pods:
-            injector = self.verdict(pod.namespace, pod.labels).injector
+            injector = self.verdict_of(pod.namespace, pod.template).injector
             if injector is not None and injector.tag is not None:
                 used.setdefault(pod.namespace, set()).add(injector.tag)
         return used
 
     def verdict(self, namespace: str, pod: Labels | None = None) -> Verdict:
-        """Who injects a pod born now in a namespace."""
-        return verdict(self.injectors, self.namespaces.get(namespace, {}), pod or {})
+        """Who injects a pod with these labels born now in a namespace."""
+        return self.verdict_of(namespace, PodTemplate(pod or {}))
+
+    def verdict_of(self, namespace: str, pod: PodTemplate) -> Verdict:
+        """Who injects such a pod born now in a namespace."""
+        return verdict(self.injectors, self.namespaces.get(namespace, {}), pod)
 
     def wanted(self, pod: Pod) -> str | None:
         """The revision that a successor of this pod would get, None when nobody injects it."""
-        return pod.revision if pod.rendered else self.verdict(pod.namespace, pod.labels).revision
+        return pod.revision if pod.rendered else self.verdict_of(pod.namespace, pod.template).revision
 
     def tag_used_by(self, namespace: str) -> str | None:
         """The tag through which pods of a namespace are injected now, or rejected while its injector cannot be called."""

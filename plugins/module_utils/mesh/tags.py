@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .changes import Change, Object, Ref
-from .injection import is_injecting_entry
+from .injectors import is_injecting_entry
 from .names import (
     DEFAULT,
     DEFAULT_VALIDATOR,

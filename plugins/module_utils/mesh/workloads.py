@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .names import GATEWAY_TEMPLATES_ANNOTATION, INJECT_LABEL, PROXY_CONTAINER, REVISION_LABEL, STATUS_ANNOTATION
+from .pod_template import PodTemplate
 from .revisions import annotations_of, labels_of
 
 ROLLING_KINDS = ("DaemonSet", "Deployment", "StatefulSet")
@@ -43,6 +44,13 @@ class Pod:
     ready: bool
     terminating: bool
     trouble: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    host_network: bool = False
+
+    @property
+    def template(self) -> PodTemplate:
+        """What of it decides who injects its successor."""
+        return PodTemplate(self.labels, self.annotations, self.host_network)
 
     @property
     def rendered(self) -> bool:
@@ -81,7 +89,7 @@ def revision_of_pod(pod: Mapping[str, Any]) -> str | None:
     the user's wish only.
     """
     annotations = annotations_of(pod)
-    if STATUS_ANNOTATION not in annotations and not _has_proxy(pod):
+    if STATUS_ANNOTATION not in annotations and proxy_of(pod) is None:
         return None
     return annotations.get(REVISION_LABEL) or _status_revision(annotations.get(STATUS_ANNOTATION))
 
@@ -95,9 +103,12 @@ def _status_revision(status: str | None) -> str | None:
     return revision if isinstance(revision, str) else None
 
 
-def _has_proxy(pod: Mapping[str, Any]) -> bool:
+def proxy_of(pod: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The container of a pod's proxy, None without one. ztunnel has a container of that name too, but carries the pods of its node."""
     spec = pod["spec"]
-    return any(part.get("name") == PROXY_CONTAINER for part in [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())])
+    containers = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    found = next((part for part in containers if part.get("name") == PROXY_CONTAINER), None)
+    return None if found and "ztunnel" in (found.get("args") or ()) else found
 
 
 def pods_of(pods: Iterable[Mapping[str, Any]], replica_sets: Iterable[Mapping[str, Any]]) -> list[Pod]:
@@ -134,13 +145,15 @@ def _pod(pod: Mapping[str, Any], revision: str, deployments: Mapping[tuple[str, 
         ready=any(part["type"] == "Ready" and part["status"] == "True" for part in status.get("conditions") or ()),
         terminating=bool(metadata.get("deletionTimestamp")),
         trouble=trouble_of(pod),
+        annotations=annotations_of(pod),
+        host_network=bool(pod["spec"].get("hostNetwork")),
     )
 
 
 def _is_gateway(pod: Mapping[str, Any]) -> bool:
     if "gateway" in annotations_of(pod).get(GATEWAY_TEMPLATES_ANNOTATION, ""):
         return True
-    return any(part.get("name") == PROXY_CONTAINER and "router" in (part.get("args") or ()) for part in pod["spec"].get("containers") or ())
+    return not {"router", "waypoint"}.isdisjoint((proxy_of(pod) or {}).get("args") or ())
 
 
 HOPELESS = ("ImagePullBackOff", "InvalidImageName", "CreateContainerConfigError", "CrashLoopBackOff")

@@ -19,7 +19,8 @@ from world import ISTIO_NAMESPACE, Mesh, Namespace, revision_of
 from ansible_collections.meshops.istio.plugins.module_utils.cluster.client import Cluster
 from ansible_collections.meshops.istio.plugins.module_utils.cluster.dry_run import Birth, dry_run_pod
 from ansible_collections.meshops.istio.plugins.module_utils.cluster.read import Raw, read_control_plane
-from ansible_collections.meshops.istio.plugins.module_utils.mesh.injection import Injector, Outcome, Verdict, is_injector_refusal
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.injection import Outcome, Verdict
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.injectors import Injector, is_injector_refusal
 from ansible_collections.meshops.istio.plugins.module_utils.mesh.snapshot import Mesh as Snapshot
 
 REV, INJECTION, INJECT = "istio.io/rev", "istio-injection", "sidecar.istio.io/inject"

@@ -8,7 +8,8 @@ import random
 import pytest
 from mesh_objects import INJECT, INJECTION, REV, World, deactivated, healthy_world, pod, webhook
 
-from ansible_collections.meshops.istio.plugins.module_utils.mesh.injection import Outcome, is_injector_refusal, ready_services
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.injection import Outcome
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.pod_template import PodTemplate
 from ansible_collections.meshops.istio.plugins.module_utils.mesh.snapshot import Mesh
 
 PODS = {
@@ -81,19 +82,6 @@ def test_namespaces_by_default_inject_what_says_nothing(namespace: dict[str, str
     assert (injector_of(world.mesh(), labels) == "stable/default") is injected
 
 
-@pytest.mark.parametrize(("labels", "injector"), [({}, "canary/default"), ({INJECT: "true"}, "stable/default")])
-def test_an_entry_that_a_moved_tag_has_left_behind_injects_from_where_it_calls(labels: dict[str, str], injector: str) -> None:
-    world = World("stable", "canary").tag("default", "stable").namespace("shop")
-    (left_behind,) = [
-        entry
-        for entry in webhook("istio-revision-tag-default", "canary", "default", auto=True)["webhooks"]
-        if entry["name"].startswith("auto.")
-    ]
-    world.find("mutating", "istio-revision-tag-default")["webhooks"].append(left_behind)
-
-    assert injector_of(world.mesh(), labels) == injector
-
-
 @pytest.mark.parametrize(
     ("namespace", "labels", "reason"),
     [
@@ -148,76 +136,54 @@ def test_a_deactivated_injector_acts_on_nothing_and_owns_no_default() -> None:
     assert mesh.default_revision is None
 
 
-@pytest.mark.parametrize(
-    ("damage", "why"),
-    [
-        ("service", "its Service does not exist (istio-system/istiod-canary)"),
-        ("endpoints", "its Service has no ready endpoint (istio-system/istiod-canary)"),
-        ("slices", "its Service has no ready endpoint (istio-system/istiod-canary)"),
-        ("ca", "its webhook has no caBundle yet (istio-system/istiod-canary)"),
-    ],
-)
-def test_an_injector_that_cannot_be_called_rejects_pods(damage: str, why: str) -> None:
-    world = World("canary").namespace("shop", {REV: "canary"})
-    if damage == "service":
-        world.raw["services"].clear()
-    elif damage == "endpoints":
-        world.kill("canary")
-    elif damage == "slices":
-        world.raw["endpoint_slices"].clear()
-    else:
-        world.raw["mutating"] = [webhook("istio-sidecar-injector-canary", "canary", "canary", ca_bundle="")]
-    found = world.mesh().verdict("shop")
+def test_an_istiod_that_leaves_a_pod_alone_is_named_and_the_pod_has_no_sidecar() -> None:
+    mesh = World("canary").namespace("shop", {REV: "canary"}).mesh()
+    found = mesh.verdict_of("shop", PodTemplate(annotations={INJECT: "false"}))
 
-    assert (found.outcome, found.reason) == (Outcome.REJECTED, f'revision "canary" cannot be called: {why}')
-    assert found.revision is None, "nobody injects a pod that is rejected"
+    assert (found.outcome, found.revision, found.certain) == (Outcome.NONE, None, True)
+    assert found.reason == 'revision "canary" is called, but the pod annotation sidecar.istio.io/inject=false says no'
+    assert found.injector is not None, "its webhook is called all the same, so it must not be removed"
 
 
-def test_one_dead_injector_of_two_rejects_the_pod() -> None:
-    world = World("default", "stable").tag("default", "stable").namespace("shop", {INJECTION: "enabled"}).kill("stable")
+def test_an_istiod_that_refuses_a_pod_rejects_it() -> None:
+    mesh = World("canary").namespace("shop", {REV: "canary"}).mesh()
+    found = mesh.verdict_of("shop", PodTemplate(annotations={"inject.istio.io/templates": "mine"}))
 
-    assert world.mesh().verdict("shop").outcome is Outcome.REJECTED
-
-
-def test_an_injector_outside_the_cluster_counts_as_callable() -> None:
-    world = World("canary").namespace("shop", {REV: "canary"})
-    for entry in world.raw["mutating"][0]["webhooks"]:
-        entry["clientConfig"] = {"url": "https://istiod.example/inject"}
-    world.raw["services"].clear()
-
-    assert world.mesh().verdict("shop").revision == "canary"
-
-
-def test_webhooks_of_others_are_no_injectors() -> None:
-    world = World("canary")
-    world.raw["mutating"].append(
-        {"metadata": {"name": "cert-manager"}, "webhooks": [{"name": "webhook.cert-manager.io", "clientConfig": {}}]}
+    assert (found.outcome, found.reason) == (
+        Outcome.REJECTED,
+        'revision "canary" refuses the pod: the pod annotation inject.istio.io/templates names "mine", a template that it does not have',
     )
-    world.raw["mutating"].append({"metadata": {"name": "empty"}})
 
-    assert {injector.configuration for injector in world.mesh().injectors} == {"istio-sidecar-injector-canary"}
+
+def test_of_two_injectors_the_last_that_does_not_decline_wins() -> None:
+    world = World("default", "stable").tag("default", "stable").namespace("shop", {INJECTION: "enabled"})
+    world.injection_config("default", policy="disabled")
+
+    assert world.mesh().verdict("shop").revision == "stable"
+
+
+AMBIENT = {"istio.io/dataplane-mode": "ambient"}
+CARRIED = "; no sidecar: ztunnel carries it (ambient)"
 
 
 @pytest.mark.parametrize(
-    ("endpoints", "ready"),
+    ("namespace", "pod", "carried"),
     [
-        (None, False),
-        ([], False),
-        ([{}], True),  # no condition means ready
-        ([{"conditions": {"ready": None}}], True),
-        ([{"conditions": {"ready": False}}], False),
-        ([{"conditions": {"ready": False}}, {"conditions": {"ready": True}}], True),
+        (AMBIENT, PodTemplate(), True),
+        (AMBIENT, PodTemplate({"istio.io/dataplane-mode": "none"}), False),
+        (AMBIENT, PodTemplate(host_network=True), False),
+        ({}, PodTemplate(AMBIENT), True),
+        ({}, PodTemplate(), False),
+        ({**AMBIENT, REV: "canary"}, PodTemplate(annotations={INJECT: "false"}), True),
+        ({**AMBIENT, REV: "canary"}, PodTemplate(), False),  # a pod with a sidecar is not captured
     ],
 )
-def test_a_service_is_ready_with_one_ready_endpoint(endpoints: list[dict] | None, ready: bool) -> None:
-    metadata = {"namespace": "a", "labels": {"kubernetes.io/service-name": "b"}}
+def test_a_pod_without_a_sidecar_in_an_ambient_namespace_is_carried_by_ztunnel(
+    namespace: dict[str, str], pod: PodTemplate, carried: bool
+) -> None:
+    found = World("canary").namespace("shop", namespace).mesh().verdict_of("shop", pod)
 
-    assert ready_services([{"metadata": metadata, "endpoints": endpoints}]) == ({"a/b"} if ready else set())
-
-
-def test_a_refusal_by_another_webhook_is_not_the_injectors() -> None:
-    assert is_injector_refusal('failed calling webhook "rev.namespace.sidecar-injector.istio.io": connection refused')
-    assert not is_injector_refusal('admission webhook "validate.kyverno.svc-fail" denied the request')
+    assert found.reason.endswith(CARRIED) is carried
 
 
 def test_a_pod_that_istiod_renders_itself_stays_on_its_revision_though_nobody_injects_it() -> None:
@@ -230,3 +196,13 @@ def test_a_pod_that_istiod_renders_itself_stays_on_its_revision_though_nobody_in
 
     assert mesh.verdict("shop", front.labels).outcome is Outcome.NONE
     assert mesh.wanted(front) == "stable"
+
+
+def test_the_successor_of_a_pod_is_judged_by_its_own_annotations_and_network() -> None:
+    world = healthy_world()
+    for name, own in {"quiet": {INJECT: "false"}, "loud": {}}.items():
+        world.raw["pods"].append(pod("shop", name, "stable", annotations=own))
+    world.find("pods", "loud")["spec"]["hostNetwork"] = True
+    mesh = world.mesh()
+
+    assert [mesh.wanted(found) for found in mesh.pods if found.name in ("quiet", "loud")] == [None, None]

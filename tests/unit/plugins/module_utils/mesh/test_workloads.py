@@ -143,3 +143,13 @@ def test_workloads_are_ordered_and_a_terminating_pod_belongs_to_its_own_until_it
     assert [str(workload.owner) for workload in found] == ["StatefulSet pay/api", "StatefulSet shop/web"]
     assert found[1].revisions == {"canary": 1, "stable": 1}
     assert [(one.name, one.terminating, one.ready) for one in found[1].pods] == [("web-1", True, False), ("web-2", False, True)]
+
+
+def test_ztunnel_is_no_sidecar_and_a_waypoint_is_a_gateway_that_istiod_renders() -> None:
+    ztunnel = pod("istio-system", "ztunnel-1", None, labels={INJECT: "false", "app": "ztunnel"}, annotations={"istio.io/rev": "canary"})
+    ztunnel["spec"]["containers"] = [{"name": "istio-proxy", "args": ["proxy", "ztunnel"]}]
+    waypoint = pod("shop", "waypoint-1", None, labels={INJECT: "false"}, annotations={"istio.io/rev": "canary"})
+    waypoint["spec"]["containers"] = [{"name": "istio-proxy", "args": ["proxy", "waypoint", "--domain"]}]
+
+    (found,) = pods_of([ztunnel, waypoint], [])
+    assert (found.name, found.revision, found.gateway, found.rendered) == ("waypoint-1", "canary", True, True)
