@@ -18,6 +18,7 @@ author:
 extends_documentation_fragment:
   - kubernetes.core.k8s_auth_options
   - meshops.istio.mesh
+  - meshops.istio.sample
   - meshops.istio.attributes.info
 seealso:
   - module: meshops.istio.proxy_status
@@ -76,31 +77,37 @@ mesh:
       sample: [{"kind": "Deployment", "namespace": "shop", "name": "web", "gateway": false, "state": "current", "wanted": "stable",
                 "revisions": {"stable": 2}, "pods": 2, "reason": "every pod has the wanted revision"}]
     findings:
-      description: What is wrong, errors first.
+      description: What is wrong, errors first, and at most O(sample_size) of each code. A healthy mesh has none.
       type: list
       elements: dict
       sample: [{"code": "tag-dangling", "severity": "error", "object": "Tag prod",
-                "message": "tag \"prod\" points at revision \"old\", which does not exist: pods that ask for it are rejected",
+                "message": "tag \"prod\" points at revision \"old\", which does not exist: pods that ask for it are rejected.",
                 "remedy": "Move the tag to a revision that exists with istio_tag, or remove it.",
                 "documentation": "https://github.com/meshops/istio-collection/blob/main/docs/findings.md#tag-dangling"}]
+    finding_counts:
+      description: How many findings of each code there are, without limit.
+      type: dict
+      sample: {"tag-dangling": 1}
 """
 
-from ..module_utils._argspec import ArgumentSpec
+from ..module_utils._argspec import SAMPLE
 from ..module_utils._module import failing_readably, mesh_module
 from ..module_utils.cluster.paths import NAMESPACES, VERSION
 from ..module_utils.cluster.read import read_mesh
+from ..module_utils.cluster.surroundings import read_surroundings
 from ..module_utils.mesh.snapshot import Mesh
 from ..module_utils.mesh.view import mesh_view
 
 
 def main() -> None:
-    module = mesh_module(ArgumentSpec())
+    module = mesh_module(SAMPLE)
     with failing_readably(module) as cluster:
-        mesh = Mesh(read_mesh(cluster, module.params["istio_namespace"]), module.params["istio_namespace"])
+        istio_namespace = module.params["istio_namespace"]
+        mesh = Mesh({**read_mesh(cluster, istio_namespace), **read_surroundings(cluster, istio_namespace)}, istio_namespace)
         home = cluster.get(NAMESPACES(name="kube-system")) or {"metadata": {}}
         version = cluster.get(VERSION) or {}
         identity = {"uid": home["metadata"].get("uid"), "kubernetes_version": version.get("gitVersion")}
-        module.exit_json(changed=False, mesh={"cluster": identity, **mesh_view(mesh)})
+        module.exit_json(changed=False, mesh={"cluster": identity, **mesh_view(mesh, module.params["sample_size"])})
 
 
 if __name__ == "__main__":

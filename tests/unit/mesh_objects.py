@@ -102,7 +102,8 @@ def deactivated(configuration: Object) -> Object:
 
 def validator(name: str, revision: str, entry: str = "rev.validation.istio.io", **labels: str) -> Object:
     client = {"service": {"namespace": "istio-system", "name": suffixed("istiod", revision), "path": "/validate"}, "caBundle": "Q0E="}
-    webhooks = [{"name": entry, "clientConfig": client, "failurePolicy": "Fail", "objectSelector": selector(f"{REV} in {revision}")}]
+    objects = selector(f"{REV} in {revision}" if entry.startswith("rev.") else f"!{REV}")
+    webhooks = [{"name": entry, "clientConfig": client, "failurePolicy": "Fail", "objectSelector": objects}]
     return thing(
         "admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", name, labels={REV: revision, **labels}, webhooks=webhooks
     )

@@ -57,6 +57,7 @@ NETWORK_POLICIES = Resource("apis/networking.k8s.io/v1", "networkpolicies", "Net
 CUSTOM_RESOURCE_DEFINITIONS = Resource("apis/apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition")
 
 VERSION = "/version"
+API_GROUPS = "/apis"
 
 WORKLOADS = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS)
 """The kinds whose pods are replaced when their template changes."""

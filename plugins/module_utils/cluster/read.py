@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..mesh.injectors import is_injecting_entry
 from ..mesh.names import ISTIOD_SELECTOR
+from ..mesh.validators import is_validating_entry
 from .client import Cluster, Object, Objects
 from .paths import (
     CONFIG_MAPS,
@@ -35,7 +36,9 @@ def read_control_plane(cluster: Cluster, istio_namespace: str) -> Raw:
     """
     mutating = cluster.list(MUTATING_WEBHOOKS(), trim=without_managed_fields)
     validating = cluster.list(VALIDATING_WEBHOOKS(), trim=without_managed_fields)
-    homes = sorted({istio_namespace} | _injector_namespaces(mutating))
+    homes = sorted(
+        {istio_namespace} | _called_namespaces(mutating, is_injecting_entry) | _called_namespaces(validating, is_validating_entry)
+    )
     return {
         "mutating": mutating,
         "validating": validating,
@@ -61,13 +64,13 @@ def read_mesh(cluster: Cluster, istio_namespace: str) -> Raw:
     }
 
 
-def _injector_namespaces(configurations: Iterable[Object]) -> set[str]:
-    """Where injectors' Services are; webhooks of others do not matter."""
+def _called_namespaces(configurations: Iterable[Object], is_istio: Callable[[Object], bool]) -> set[str]:
+    """Where the Services of Istio's webhooks are; webhooks of others do not matter."""
     return {
         webhook["clientConfig"]["service"]["namespace"]
         for configuration in configurations
         for webhook in configuration.get("webhooks") or ()
-        if is_injecting_entry(webhook) and webhook.get("clientConfig", {}).get("service")
+        if is_istio(webhook) and webhook.get("clientConfig", {}).get("service")
     }
 
 

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from .names import DEFAULT, INJECTOR_CONFIG, INJECTOR_SUFFIX, ISTIOD_LABELS, REVISION_LABEL, TAG_LABEL, with_revision
 from .policy import InjectionPolicy, parse_policy
 from .selectors import Labels, Selector
+from .versions import version_of_image
 
 Object = Mapping[str, Any]
 
@@ -122,8 +123,7 @@ def istiod_version(deployment: Object) -> str | None:
     """The version that an istiod Deployment runs, by the tag of its image or else by its label."""
     containers = deployment["spec"]["template"]["spec"]["containers"]
     images = [container["image"] for container in containers if container.get("name") == "discovery"]
-    tag = images[0].split("@")[0].rpartition("/")[2].partition(":")[2] if images else ""
-    return tag or _labels(deployment).get("app.kubernetes.io/version")
+    return version_of_image(images[0] if images else "") or _labels(deployment).get("app.kubernetes.io/version")
 
 
 def _entries(configurations: Iterable[Object]) -> Iterator[tuple[Object, Object]]:

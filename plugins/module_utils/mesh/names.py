@@ -34,6 +34,9 @@ INJECTOR_SUFFIX = "sidecar-injector.istio.io"
 INJECTOR_CONFIG = "istio-sidecar-injector"
 """The ConfigMap with templates and policy of an install without a revision, and the MutatingWebhookConfiguration of it."""
 
+VALIDATOR_SUFFIX = "validation.istio.io"
+"""Every entry of a webhook that judges Istio configuration ends so."""
+
 DEFAULT_VALIDATOR = "istiod-default-validator"
 READER_SERVICE_ACCOUNT = "istio-reader-service-account"
 DEFAULT_ISTIO_NAMESPACE = "istio-system"
@@ -47,6 +50,22 @@ MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY = "meshops.istio"
 HELM_RELEASE_ANNOTATION = "meta.helm.sh/release-name"
 OWNING_NAMESPACE_LABEL = "install.operator.istio.io/owning-resource-namespace"
+"""Only what istioctl install has written carries it; without it istioctl uninstall leaves an object alone."""
+
+COMPONENT_LABEL = "operator.istio.io/component"
+NODE_COMPONENTS = ("Cni", "Ztunnel")
+GATEWAY_COMPONENTS = ("IngressGateways", "EgressGateways")
+VERSION_LABELS = ("operator.istio.io/version", "app.kubernetes.io/version")
+"""Which version wrote an object: of istioctl, of the chart."""
+
+REMOTE_SECRET_SELECTOR = "istio/multiCluster=true"
+"""Secrets by which an istiod reads another cluster."""
+
+LEASE_PREFIXES = ("istio-gateway-deployment-", "istio-gateway-status-leader-")
+"""Leases of one revision, named after it (pilot/pkg/leaderelection/leaderelection.go)."""
+
+CONFIG_GROUPS = ("networking.istio.io", "security.istio.io", "telemetry.istio.io", "extensions.istio.io")
+"""The API groups of Istio's own configuration."""
 
 RESTARTED_AT_ANNOTATION = "kubectl.kubernetes.io/restartedAt"
 

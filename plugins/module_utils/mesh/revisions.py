@@ -63,14 +63,18 @@ def annotations_of(thing: Mapping[str, Any]) -> dict[str, str]:
 
 
 def installer_of(thing: Mapping[str, Any]) -> str:
-    """Who installed an object: helm, istioctl, sail, or unknown."""
-    if HELM_RELEASE_ANNOTATION in annotations_of(thing):
-        return "helm"
-    if any(owner.get("kind") in ("IstioRevision", "IstioRevisionTag") for owner in thing["metadata"].get("ownerReferences") or ()):
-        return "sail"
-    if OWNING_NAMESPACE_LABEL in labels_of(thing):
-        return "istioctl"
-    return "unknown"
+    """Who installed an object: helm, istioctl, sail, or unknown; the first of them when several have left their mark."""
+    return next(iter(installers_of(thing)), "unknown")
+
+
+def installers_of(thing: Mapping[str, Any]) -> list[str]:
+    """Everybody who has left the mark of an owner on an object: helm, sail, istioctl."""
+    marks = {
+        "helm": HELM_RELEASE_ANNOTATION in annotations_of(thing),
+        "sail": any(owner.get("kind") in ("IstioRevision", "IstioRevisionTag") for owner in thing["metadata"].get("ownerReferences") or ()),
+        "istioctl": OWNING_NAMESPACE_LABEL in labels_of(thing),
+    }
+    return [installer for installer, marked in marks.items() if marked]
 
 
 def revisions_of(deployments: Iterable[Mapping[str, Any]], injectors: Sequence[Injector]) -> list[Revision]:

@@ -18,6 +18,7 @@ from .pod_template import PodTemplate
 from .refusal import Refusal
 from .revisions import Revision, Tag, default_owner, labels_of, revisions_of, tags_of
 from .selectors import Labels
+from .validators import Validator, validators_of
 from .workloads import Owner, Pod, Workload, pods_of, workloads_of
 
 Raw = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -35,6 +36,10 @@ class Mesh:
     def injectors(self) -> list[Injector]:
         raw = self.raw
         return injectors_of(raw["mutating"], raw["services"], raw["endpoint_slices"], raw["config_maps"], raw["istiod_deployments"])
+
+    @cached_property
+    def validators(self) -> list[Validator]:
+        return validators_of(self.raw["validating"], self.raw["services"], self.raw["endpoint_slices"])
 
     @cached_property
     def revisions(self) -> dict[str, Revision]:

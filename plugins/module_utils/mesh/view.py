@@ -5,24 +5,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from .findings import findings
+from .findings import findings, first_of_each_code
 from .names import INJECTION_LABELS
 from .restarts import Restart, plan_restarts
 from .snapshot import Mesh, injection_labels
 
 
-def mesh_view(mesh: Mesh) -> dict[str, Any]:
-    """Everything that mesh_info returns, except which cluster it is."""
+def mesh_view(mesh: Mesh, sample_size: int) -> dict[str, Any]:
+    """Everything that mesh_info returns, except which cluster it is; with so many findings of each code at most."""
+    found = findings(mesh)
     return {
         "default_revision": mesh.default_revision,
         "revisions": [revision.as_result() for revision in mesh.revisions.values()],
         "tags": [tag.as_result() for tag in mesh.tags.values()],
         "namespaces": [_namespace(mesh, name) for name in _interesting(mesh)],
         "workloads": [_workload(restart) for restart in plan_restarts(mesh.workloads, mesh.controllers, mesh.wanted)],
-        "findings": [finding.as_result() for finding in findings(mesh)],
+        "findings": [finding.as_result() for finding in first_of_each_code(found, sample_size)],
+        "finding_counts": dict(sorted(Counter(finding.code for finding in found).items())),
     }
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from .names import GATEWAY_TEMPLATES_ANNOTATION, INJECT_LABEL, PROXY_CONTAINER, REVISION_LABEL, STATUS_ANNOTATION
 from .pod_template import PodTemplate
 from .revisions import annotations_of, labels_of
+from .versions import version_of_image
 
 ROLLING_KINDS = ("DaemonSet", "Deployment", "StatefulSet")
 """Kinds whose controller replaces the pods when the pod template changes."""
@@ -46,6 +47,7 @@ class Pod:
     trouble: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
     host_network: bool = False
+    version: str | None = None
 
     @property
     def template(self) -> PodTemplate:
@@ -118,11 +120,12 @@ def pods_of(pods: Iterable[Mapping[str, Any]], replica_sets: Iterable[Mapping[st
         for replica_set in replica_sets
         if (controller := _controller(replica_set)) and controller["kind"] == "Deployment"
     }
-    return [
-        _pod(pod, revision, deployments)
-        for pod in pods
-        if (pod.get("status") or {}).get("phase") not in ("Succeeded", "Failed") and (revision := revision_of_pod(pod))
-    ]
+    return [_pod(pod, revision, deployments) for pod in pods if not is_over(pod) and (revision := revision_of_pod(pod))]
+
+
+def is_over(pod: Mapping[str, Any]) -> bool:
+    """Whether a pod has ended for good."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def _controller(thing: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -147,7 +150,13 @@ def _pod(pod: Mapping[str, Any], revision: str, deployments: Mapping[tuple[str, 
         trouble=trouble_of(pod),
         annotations=annotations_of(pod),
         host_network=bool(pod["spec"].get("hostNetwork")),
+        version=_proxy_version(pod),
     )
+
+
+def _proxy_version(pod: Mapping[str, Any]) -> str | None:
+    """The version of its proxy, as its image tells it."""
+    return version_of_image((proxy_of(pod) or {}).get("image") or "")
 
 
 def _is_gateway(pod: Mapping[str, Any]) -> bool:
@@ -171,6 +180,11 @@ def trouble_of(pod: Mapping[str, Any]) -> str:
         if reason in HOPELESS and (reason != "CrashLoopBackOff" or part.get("restartCount", 0) >= CRASHES):
             return f'container "{part["name"]}" is in {reason}'
     return ""
+
+
+def template_of(controller: Mapping[str, Any]) -> PodTemplate:
+    """What of the pods of a Deployment, StatefulSet or DaemonSet decides who injects them."""
+    return PodTemplate.parse(controller["spec"]["template"])
 
 
 def workloads_of(pods: Iterable[Pod]) -> list[Workload]:
