@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..mesh.injectors import is_injecting_entry
+from ..mesh.managers import owned_labels
 from ..mesh.names import ISTIOD_SELECTOR
 from ..mesh.validators import is_validating_entry
 from .client import Cluster, Object, Objects
@@ -42,7 +43,7 @@ def read_control_plane(cluster: Cluster, istio_namespace: str) -> Raw:
     return {
         "mutating": mutating,
         "validating": validating,
-        "namespaces": cluster.list(NAMESPACES(), trim=without_managed_fields),
+        "namespaces": cluster.list(NAMESPACES(), trim=trim_namespace),
         "services": _each(cluster, homes, SERVICES),
         "endpoint_slices": _each(cluster, homes, ENDPOINT_SLICES),
         "config_maps": _each(cluster, homes, CONFIG_MAPS),
@@ -86,6 +87,20 @@ def without_managed_fields(thing: Object) -> Object:
     """The object without the record of who set which field, often half of its size."""
     thing["metadata"].pop("managedFields", None)
     return thing
+
+
+def trim_namespace(namespace: Object) -> Object:
+    """The namespace with the record of who set its injection labels, and of no other field."""
+    metadata = namespace["metadata"]
+    metadata["managedFields"] = [
+        {
+            **_some(entry, "manager", "operation", "time"),
+            "fieldsV1": {"f:metadata": {"f:labels": {f"f:{label}": {} for label in owned_labels(entry)}}},
+        }
+        for entry in metadata.get("managedFields") or ()
+        if owned_labels(entry)
+    ]
+    return namespace
 
 
 def trim_pod(pod: Object) -> Object:

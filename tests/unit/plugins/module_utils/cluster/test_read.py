@@ -22,7 +22,13 @@ from ansible_collections.meshops.istio.plugins.module_utils.cluster.paths import
     describe,
     path_of,
 )
-from ansible_collections.meshops.istio.plugins.module_utils.cluster.read import read_control_plane, read_mesh, trim_pod, trim_workload
+from ansible_collections.meshops.istio.plugins.module_utils.cluster.read import (
+    read_control_plane,
+    read_mesh,
+    trim_namespace,
+    trim_pod,
+    trim_workload,
+)
 
 
 def listed(name: str, **more: Any) -> dict[str, Any]:
@@ -57,6 +63,7 @@ def test_a_control_plane_is_read_where_its_webhooks_point(api: FakeApi, cluster:
         "config_maps": ["configmaps of istio-system", "configmaps of mesh-two"],
         "istiod_deployments": ["deployments of istio-system", "deployments of mesh-two"],
     }
+    assert raw["namespaces"][0]["metadata"].pop("managedFields") == []
     assert "managedFields" not in str(raw)
 
 
@@ -126,3 +133,18 @@ def test_paths_are_told_in_words() -> None:
 def test_an_object_knows_its_path() -> None:
     assert path_of({"kind": "Deployment", "metadata": {"name": "istiod"}}, "istio-system") == DEPLOYMENTS("istio-system", "istiod")
     assert path_of({"kind": "Namespace", "metadata": {"name": "shop"}}, "istio-system") == "/api/v1/namespaces/shop"
+
+
+def test_of_who_wrote_a_namespace_the_record_of_injection_labels_is_kept() -> None:
+    labels = {"f:metadata": {"f:labels": {"f:istio.io/rev": {}, "f:team": {}}, "f:annotations": {"f:note": {}}}}
+    mine = {"manager": "argocd-controller", "operation": "Apply", "time": "2026-11-30T20:00:00Z", "apiVersion": "v1", "fieldsV1": labels}
+    others = {"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:metadata": {"f:labels": {"f:team": {}}}}}
+
+    assert trim_namespace({"metadata": {"name": "shop", "managedFields": [mine, others]}})["metadata"]["managedFields"] == [
+        {
+            "manager": "argocd-controller",
+            "operation": "Apply",
+            "time": "2026-11-30T20:00:00Z",
+            "fieldsV1": {"f:metadata": {"f:labels": {"f:istio.io/rev": {}}}},
+        }
+    ]
