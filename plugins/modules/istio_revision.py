@@ -12,7 +12,11 @@ description:
   - With O(state=present) a control plane of this revision exists as specified and is ready; its Deployment is available, its webhook
     has a caBundle, its endpoints are ready.
   - With O(state=absent) the objects of this revision alone are removed, after a guard that refuses while anything still needs it.
-    CRDs, tags, the default validator, CNI, ztunnel, gateways, the CA secret and root certificates are never removed.
+    CRDs, tags, the default validator, CNI, ztunnel, gateways, the CA secret and root certificates are never removed, nor is anything
+    of the same name that is not labelled as Istio's. Check mode shows the exact list. Afterwards dry-run pods in one namespace for each
+    injector and a dry-run write of Istio configuration prove that the mesh works without it.
+  - A revision of Helm or of the Sail operator is not removed. When nothing needs it any more, the refusal says what removes it, and has it
+    as C(owner).
   - It installs a revision and nothing else. A default tag that C(istioctl install) adds by itself, where there was no owner of
     C(istio-injection=enabled) before, is taken away again. Set it with M(meshops.istio.istio_tag).
 version_added: 0.1.0
@@ -54,11 +58,24 @@ options:
     type: str
   waive:
     description:
-      - Guards of O(state=absent) that shall not keep the revision, each by its name.
+      - Guards of O(state=absent) that shall not keep the revision, each by its name. What cannot be seen counts as needed.
+      - V(proxies), an attached proxy; V(unanswered), an istiod of any revision that does not say which proxies it has.
+      - V(pods), a pod that it injected, attached or not, or a workload with its proxy written into the template.
+      - V(namespaces), a namespace labelled for it; V(pod_labels), a workload, Job or CronJob labelled for it, even without a pod.
+      - V(tags), a tag that points at it. With the waiver the tag is removed too.
+      - V(webhooks), any other webhook that calls its Service; V(validator), the default validator.
+      - V(config), Istio configuration labelled for it; V(gateways), objects of the Gateway API labelled for it.
+      - V(remotes), another cluster that it may serve, by a webhook that calls a URL or by a Secret labelled C(istio/multiCluster=true).
     type: list
     elements: str
-    choices: [proxies, pods, namespaces, pod_labels, tags, validator, config]
+    choices: [proxies, unanswered, pods, namespaces, pod_labels, tags, webhooks, validator, config, gateways, remotes]
     default: []
+  sweep_leases:
+    description:
+      - With O(state=absent), also remove the two Leases in which its istiods elected their leaders, C(istio-gateway-deployment-REVISION)
+        and C(istio-gateway-status-leader-REVISION). They stay behind otherwise, also after Helm or C(istioctl uninstall).
+    type: bool
+    default: false
   wait_timeout:
     default: 300
 """
@@ -104,17 +121,30 @@ kept:
   type: list
   elements: str
   sample: ["CustomResourceDefinition gateways.networking.istio.io"]
+proof:
+  description: What dry runs have shown after the removal. Empty in check mode, and when nothing was removed.
+  returned: always
+  type: list
+  elements: str
+  sample: ["pods in namespace shop are injected by 1-31", "Istio configuration can be written in namespace istio-system"]
 blockers:
-  description: What still needs the revision, by guard. Empty when nothing does.
+  description: What still needs the revision, by guard, at most O(sample_size) sentences each; after a success what was waived.
   returned: always
   type: dict
   sample: {"tags": ["tag prod points at it"]}
+count_blockers:
+  description: How much still needs the revision, by guard.
+  returned: always
+  type: dict
+  sample: {"tags": 1}
 """
 
 from ..module_utils._argspec import SAMPLE, ArgumentSpec, wait
 from ..module_utils._module import failing_readably, mesh_module
 from ..module_utils._result import diff_of
-from ..module_utils.actions.control_plane import Wanted, ensure_absent, ensure_present
+from ..module_utils.actions.control_plane import ensure_present
+from ..module_utils.actions.removal import ensure_absent
+from ..module_utils.actions.wanted import Wanted
 from ..module_utils.mesh.removal import GUARDS
 
 OPTIONS = ArgumentSpec(
@@ -126,6 +156,7 @@ OPTIONS = ArgumentSpec(
         "operator_spec": {"type": "dict"},
         "like": {"type": "str"},
         "waive": {"type": "list", "elements": "str", "choices": list(GUARDS), "default": []},
+        "sweep_leases": {"type": "bool", "default": False},
     }
 )
 

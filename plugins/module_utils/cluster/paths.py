@@ -43,6 +43,8 @@ DEPLOYMENTS = Resource("apis/apps/v1", "deployments", "Deployment")
 STATEFUL_SETS = Resource("apis/apps/v1", "statefulsets", "StatefulSet")
 DAEMON_SETS = Resource("apis/apps/v1", "daemonsets", "DaemonSet")
 REPLICA_SETS = Resource("apis/apps/v1", "replicasets", "ReplicaSet")
+JOBS = Resource("apis/batch/v1", "jobs", "Job")
+CRON_JOBS = Resource("apis/batch/v1", "cronjobs", "CronJob")
 AUTOSCALERS = Resource("apis/autoscaling/v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 DISRUPTION_BUDGETS = Resource("apis/policy/v1", "poddisruptionbudgets", "PodDisruptionBudget")
 LEASES = Resource("apis/coordination.k8s.io/v1", "leases", "Lease")
@@ -52,6 +54,10 @@ CLUSTER_ROLES = Resource("apis/rbac.authorization.k8s.io/v1", "clusterroles", "C
 CLUSTER_ROLE_BINDINGS = Resource("apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", "ClusterRoleBinding")
 MUTATING_WEBHOOKS = Resource("apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration")
 VALIDATING_WEBHOOKS = Resource("apis/admissionregistration.k8s.io/v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration")
+ADMISSION_POLICIES = Resource("apis/admissionregistration.k8s.io/v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy")
+ADMISSION_POLICY_BINDINGS = Resource(
+    "apis/admissionregistration.k8s.io/v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"
+)
 
 NETWORK_POLICIES = Resource("apis/networking.k8s.io/v1", "networkpolicies", "NetworkPolicy")
 CUSTOM_RESOURCE_DEFINITIONS = Resource("apis/apiextensions.k8s.io/v1", "customresourcedefinitions", "CustomResourceDefinition")
@@ -64,7 +70,16 @@ WORKLOADS = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS)
 
 RESOURCES = {resource.plural: resource for resource in list(globals().values()) if isinstance(resource, Resource)}
 
-CLUSTER_SCOPED = (NAMESPACES, CLUSTER_ROLES, CLUSTER_ROLE_BINDINGS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS, CUSTOM_RESOURCE_DEFINITIONS)
+CLUSTER_SCOPED = (
+    NAMESPACES,
+    CLUSTER_ROLES,
+    CLUSTER_ROLE_BINDINGS,
+    MUTATING_WEBHOOKS,
+    VALIDATING_WEBHOOKS,
+    ADMISSION_POLICIES,
+    ADMISSION_POLICY_BINDINGS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+)
 
 _PATH = re.compile(
     r"/(?:api/[^/]+|apis/[^/]+/[^/]+)(?:/namespaces/(?P<namespace>[^/]+)(?=/))?/(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?(?:/(?P<sub>.+))?"

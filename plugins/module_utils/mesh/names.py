@@ -49,6 +49,13 @@ OPERATOR_LABEL_PART = "operator.istio.io"
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 MANAGED_BY = "meshops.istio"
 HELM_RELEASE_ANNOTATION = "meta.helm.sh/release-name"
+HELM_NAMESPACE_ANNOTATION = "meta.helm.sh/release-namespace"
+REMOTE_CLUSTER_SELECTOR = "istio/multiCluster=true"
+"""Secrets with the kubeconfig of another cluster that the istiods of this one serve (pkg/kube/multicluster)."""
+
+VALIDATOR_SUFFIX = "validation.istio.io"
+"""Every entry of Istio's validating webhooks ends so."""
+
 OWNING_NAMESPACE_LABEL = "install.operator.istio.io/owning-resource-namespace"
 """Only what istioctl install has written carries it; without it istioctl uninstall leaves an object alone."""
 
@@ -104,6 +111,11 @@ def tag_webhook_name(tag: str, istio_namespace: str) -> str:
 def tag_service_name(tag: str) -> str:
     """The Service of a tag (since Istio 1.28)."""
     return f"istiod-revision-tag-{tag}"
+
+
+def lease_names(revision: str) -> tuple[str, ...]:
+    """The locks that the istiods of one revision hold among themselves (pilot/pkg/leaderelection); they outlive it."""
+    return f"istio-gateway-deployment-{revision}", f"istio-gateway-status-leader-{revision}"
 
 
 def validator_name(revision: str, istio_namespace: str) -> str:

@@ -13,6 +13,8 @@ from .injection import verdict
 from .injectors import Injector, Reachability, istiod_version
 from .names import HELM_RELEASE_ANNOTATION, INJECTION_LABEL, ISTIOD_LABELS, OWNING_NAMESPACE_LABEL, REVISION_LABEL, TAG_LABEL
 
+SAIL_KINDS = ("IstioRevision", "IstioRevisionTag")
+
 
 @dataclass(frozen=True)
 class Revision:
@@ -68,10 +70,11 @@ def installer_of(thing: Mapping[str, Any]) -> str:
 
 
 def installers_of(thing: Mapping[str, Any]) -> list[str]:
-    """Everybody who has left the mark of an owner on an object: helm, sail, istioctl."""
+    """Everybody who has left the mark of an owner on an object. Sail, which installs by Helm's library, leaves both."""
+    sail = any(owner.get("kind") in SAIL_KINDS for owner in thing["metadata"].get("ownerReferences") or ())
     marks = {
-        "helm": HELM_RELEASE_ANNOTATION in annotations_of(thing),
-        "sail": any(owner.get("kind") in ("IstioRevision", "IstioRevisionTag") for owner in thing["metadata"].get("ownerReferences") or ()),
+        "sail": sail,
+        "helm": HELM_RELEASE_ANNOTATION in annotations_of(thing) and not sail,
         "istioctl": OWNING_NAMESPACE_LABEL in labels_of(thing),
     }
     return [installer for installer, marked in marks.items() if marked]

@@ -147,6 +147,7 @@ def test_deployments_that_only_look_like_istiod_are_no_revisions() -> None:
         ({}, "unknown"),
         ({"annotations": {"meta.helm.sh/release-name": "istiod"}}, "helm"),
         ({"ownerReferences": [{"kind": "IstioRevision"}]}, "sail"),
+        ({"ownerReferences": [{"kind": "IstioRevision"}], "annotations": {"meta.helm.sh/release-name": "x-istiod"}}, "sail"),
         ({"ownerReferences": [{"kind": "Helmish"}]}, "unknown"),
         ({"labels": {"install.operator.istio.io/owning-resource-namespace": "istio-system"}}, "istioctl"),
         ({"labels": {"install.operator.istio.io/owning-resource": "unknown"}}, "unknown"),  # every chart sets it, kubectl apply too
