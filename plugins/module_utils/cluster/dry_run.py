@@ -27,15 +27,20 @@ class Birth:
 
 
 def dry_run_pod(
-    cluster: Cluster, namespace: str, labels: Mapping[str, str] | None = None, annotations: Mapping[str, str] | None = None
+    cluster: Cluster,
+    namespace: str,
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    *,
+    host_network: bool = False,
 ) -> Birth:
-    """What a small pod with these labels would become in a namespace; nothing is stored.
+    """What a small pod with these labels would become in a namespace; nothing is stored, and no webhook with side effects is called.
 
     Raises:
         ClusterError: the question could not be asked: no permission to create pods there, no such namespace, no answer.
     """
     try:
-        return Birth(pod=cluster.create(PODS(namespace), _pod(labels or {}, annotations or {}), dry_run=True))
+        return Birth(pod=cluster.create(PODS(namespace), _pod(labels or {}, annotations or {}, host_network), dry_run=True))
     except Forbidden:
         raise
     except ClusterError as error:
@@ -44,7 +49,7 @@ def dry_run_pod(
         return Birth(refusal=error.detail or str(error))
 
 
-def _pod(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[str, Any]:
+def _pod(labels: Mapping[str, str], annotations: Mapping[str, str], host_network: bool) -> dict[str, Any]:
     """A pod that Pod Security "restricted", quotas on resources and most policies let pass."""
     resources = {"cpu": "10m", "memory": "16Mi"}
     return {
@@ -53,6 +58,7 @@ def _pod(labels: Mapping[str, str], annotations: Mapping[str, str]) -> dict[str,
         "metadata": {"generateName": "meshops-dry-run-", "labels": dict(labels), "annotations": dict(annotations)},
         "spec": {
             "automountServiceAccountToken": False,
+            "hostNetwork": host_network,
             "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}},
             "containers": [
                 {

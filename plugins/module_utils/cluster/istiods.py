@@ -17,18 +17,10 @@ from typing import Any
 
 from ..mesh.names import DEFAULT, ISTIOD_SELECTOR, REVISION_LABEL
 from ..mesh.proxies import IstiodAnswer
-from .client import Cluster, Object, Objects, discovering_nothing
-from .errors import chain, refused, unanswered
+from .client import Cluster, Object, Objects
 from .paths import PODS
+from .port_forward import Forward, NoForward
 from .read import trim_pod
-
-try:
-    from kubernetes.client import ApiClient
-    from kubernetes.dynamic import DynamicClient
-    from kubernetes.dynamic.exceptions import DynamicApiError
-    from kubernetes.stream import portforward
-except ImportError:
-    pass  # connection.IMPORT_ERRORS has it, and mesh_module says so before a Cluster is made
 
 MONITORING_PORT = 15014
 SYNCZ = "/debug/syncz"
@@ -84,34 +76,18 @@ def _ask_in_parallel(cluster: Cluster, pods: Objects, timeout: float) -> dict[tu
 
 
 def _ask(cluster: Cluster, pod: Object, timeout: float) -> IstiodAnswer:
-    if not _is_ready(pod):
+    if not is_ready(pod):
         return _answer(pod, error="it is not ready, so it was not asked")
-    path = PODS(pod["metadata"]["namespace"], pod["metadata"]["name"], "portforward")
     try:
-        forward = portforward(_PortForward(cluster).open, path)
-    except DynamicApiError as error:
-        return _answer(pod, error=_why_no_forward(cluster, path, error))
+        forward = Forward(cluster, *_key(pod), MONITORING_PORT)
+    except NoForward as error:
+        return _answer(pod, error=str(error))
     try:
-        return _answer(pod, proxies=_proxies(forward.socket(MONITORING_PORT), timeout))
+        return _answer(pod, proxies=_proxies(forward.socket, timeout))
     except (OSError, http.client.HTTPException, ValueError) as error:
-        detail = forward.error(MONITORING_PORT) or str(error) or type(error).__name__
-        return _answer(pod, error=f"GET {SYNCZ} on port {MONITORING_PORT} failed: {detail.strip()}")
+        return _answer(pod, error=f"GET {SYNCZ} on port {MONITORING_PORT} failed: {forward.failure(error)}")
     finally:
         forward.close()
-
-
-class _PortForward:
-    """One request for a port-forward, in the form that kubernetes.stream wants it: a method of something that has an API client.
-
-    The stream replaces a function of that client meanwhile, so it gets a client of its own.
-    """
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.api_client = ApiClient(cluster.api_client.configuration)
-
-    def open(self, path: str, **_options: Any) -> Any:
-        client = DynamicClient(self.api_client, discoverer=discovering_nothing)
-        return client.request("GET", path, query_params=[("ports", str(MONITORING_PORT))], serialize=False)
 
 
 def _proxies(connected: Any, timeout: float) -> Objects:
@@ -137,21 +113,13 @@ def _proxies(connected: Any, timeout: float) -> Objects:
     return listed
 
 
-def _why_no_forward(cluster: Cluster, path: str, error: BaseException) -> str:
-    """The client drops the API server's answer to a refused handshake; the error of its websocket library below still has it."""
-    for link in chain(error):
-        status = getattr(link, "status_code", None)
-        if status:
-            return str(refused("GET", path, int(status), getattr(link, "resp_body", None)))
-    return str(unanswered("GET", path, cluster.host, error))
-
-
 def _runs(pod: Object) -> bool:
     """Whether its process can hold connections: a pod that waits for a start or is over holds none."""
     return any("running" in (part.get("state") or {}) for part in pod["status"]["containerStatuses"])
 
 
-def _is_ready(pod: Object) -> bool:
+def is_ready(pod: Object) -> bool:
+    """Whether a pod counts as ready to serve."""
     return any(part["type"] == "Ready" and part["status"] == "True" for part in pod["status"].get("conditions") or ())
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..mesh.injectors import is_injecting_entry
 from ..mesh.managers import owned_labels
-from ..mesh.names import ISTIOD_SELECTOR
+from ..mesh.names import ISTIOD_SELECTOR, PROXY_CONTAINER
 from ..mesh.validators import is_validating_entry
 from .client import Cluster, Object, Objects
 from .paths import (
@@ -63,6 +63,29 @@ def read_mesh(cluster: Cluster, istio_namespace: str) -> Raw:
         "replica_sets": cluster.list(REPLICA_SETS(), metadata_only=True, trim=without_managed_fields),
         "workloads": [workload for kind in WORKLOADS for workload in cluster.list(kind(), trim=trim_workload)],
     }
+
+
+def read_templates(cluster: Cluster, namespaces: Iterable[str] | None) -> Objects:
+    """Every Deployment, StatefulSet and DaemonSet of some namespaces, or of all (None), with its whole pod template."""
+    places = [""] if namespaces is None else sorted(set(namespaces))
+    return [found for namespace in places for kind in WORKLOADS for found in cluster.list(kind(namespace), trim=_trim_template)]
+
+
+def _trim_template(workload: Object) -> Object:
+    return {**_head(workload), "spec": _some(workload["spec"], "selector", "template")}
+
+
+def read_proxies(cluster: Cluster, namespace: str) -> Objects:
+    """The pods of a namespace, with everything about their proxies and nothing about other containers."""
+    return cluster.list(PODS(namespace), trim=_trim_to_proxy)
+
+
+def _trim_to_proxy(pod: Object) -> Object:
+    kept = {
+        place: [container for container in pod["spec"].get(place) or () if container.get("name") == PROXY_CONTAINER]
+        for place in ("containers", "initContainers")
+    }
+    return {**_head(pod), "spec": kept}
 
 
 def _called_namespaces(configurations: Iterable[Object], is_istio: Callable[[Object], bool]) -> set[str]:

@@ -31,6 +31,9 @@ DEFAULT = "default"
 INJECTOR_SUFFIX = "sidecar-injector.istio.io"
 """Every injecting webhook entry ends so; istiod patches the caBundle of no other (pkg/webhooks/webhookpatch.go)."""
 
+DEFAULT_DISCOVERY_ADDRESS = "istiod.istio-system.svc:15012"
+"""The istiod that a proxy dials when nothing is said (pkg/config/mesh, DefaultProxyConfig)."""
+
 INJECTOR_CONFIG = "istio-sidecar-injector"
 """The ConfigMap with templates and policy of an install without a revision, and the MutatingWebhookConfiguration of it."""
 

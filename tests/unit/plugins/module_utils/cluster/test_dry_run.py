@@ -14,12 +14,13 @@ from ansible_collections.meshops.istio.plugins.module_utils.cluster.paths import
 
 def test_the_answer_is_the_pod_as_it_would_be(api: FakeApi, cluster: Cluster) -> None:
     api.on("POST", PODS("shop"), 201, {"kind": "Pod", "metadata": {"annotations": {"istio.io/rev": "canary"}}})
-    birth = dry_run_pod(cluster, "shop", {"app": "web"})
+    birth = dry_run_pod(cluster, "shop", {"app": "web"}, host_network=True)
 
     assert birth.pod == {"kind": "Pod", "metadata": {"annotations": {"istio.io/rev": "canary"}}}
     assert birth.refusal == ""
     assert api.queries("dryRun") == ["All"]
     assert api.requests[0].body["metadata"]["labels"] == {"app": "web"}
+    assert api.requests[0].body["spec"]["hostNetwork"] is True
 
 
 @pytest.mark.parametrize(
