@@ -13,7 +13,8 @@ from ..cluster.read import read_control_plane
 from ..mesh.drift import differences
 from ..mesh.refusal import Refusal
 from ..mesh.snapshot import Mesh
-from .install import Istioctl, RunCommand, customisation, differing
+from .comparing import differing, left_over
+from .install import Istioctl, RunCommand, customisation
 from .revision import install, refuse_to_take_default, wait_until_ready
 from .wanted import Outcome, Wanted
 
@@ -34,7 +35,7 @@ def ensure_present(cluster: Cluster, wanted: Wanted, *, run: RunCommand, check_m
     if wanted.method == "istioctl":
         istioctl = Istioctl(run, cluster, wanted.istioctl, wanted.revision, wanted.operator_spec or {}, wanted.istio_namespace)
         manifests = istioctl.render()
-        stale = differing(cluster, manifests)
+        stale = differing(cluster, manifests) + left_over(cluster, manifests, wanted.revision, wanted.istio_namespace)
         config_maps = [manifest for manifest in manifests if manifest["kind"] == "ConfigMap"]
         if stale:
             refuse_to_take_default(mesh, wanted.revision)

@@ -1,7 +1,7 @@
 # Copyright (c) 2026, the meshops.istio contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Installing a revision with istioctl, only when the cluster is not as rendered already."""
+"""Running istioctl: rendering a revision, and installing it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from ..cluster.client import Cluster, Object, Objects
+from ..cluster.client import Cluster, Objects
 from ..cluster.kubeconfig import kubeconfig_of
-from ..cluster.paths import path_of
-from ..mesh.changes import same_but_for_istiod
-from ..mesh.names import DEFAULT, DEFAULT_VALIDATOR, OPERATOR_LABEL_PART, READER_SERVICE_ACCOUNT, REVISION_LABEL
+from ..mesh.names import DEFAULT
 from ..mesh.refusal import Refusal
-from ..mesh.revisions import labels_of
 
 with suppress(ImportError):  # connection.IMPORT_ERRORS has it, and mesh_module says so before anything is rendered
     import yaml
-
-ISTIOCTL_MANAGER = "istio-operator"
-"""The field manager of istioctl install."""
 
 RunCommand = Callable[..., "tuple[int, str, str]"]
 
@@ -103,38 +97,6 @@ def _private_file(content: Mapping[str, Any]) -> Iterator[str]:
         yield path
     finally:
         os.unlink(path)
-
-
-def differing(cluster: Cluster, manifests: Objects) -> list[str]:
-    """The revision's own objects that are not as rendered, by server-side apply dry run; empty when an install would change nothing.
-
-    The shared base (CRDs and the like) is left out: a newer revision may have brought a newer one, which is no reason to install again.
-    """
-    return [
-        f"{manifest['kind']} {manifest['metadata']['name']}"
-        for manifest in manifests
-        if not is_shared(manifest) and _differs(cluster, manifest)
-    ]
-
-
-def is_shared(manifest: Object) -> bool:
-    """Whether an object belongs to all revisions: what the base chart brings."""
-    return manifest["kind"] == "CustomResourceDefinition" or manifest["metadata"]["name"] in (READER_SERVICE_ACCOUNT, DEFAULT_VALIDATOR)
-
-
-def _differs(cluster: Cluster, manifest: Object) -> bool:
-    try:
-        path = path_of(manifest)
-    except KeyError as error:
-        raise Refusal(f"istioctl renders a {manifest['kind']}, a kind this collection does not know. Use method adopt.") from error
-    live = cluster.get(path)
-    if live is None:
-        return True
-    # What istioctl install adds to everything that manifest generate renders (operator/pkg/install/install.go).
-    owner_labels = {key: value for key, value in labels_of(live).items() if OPERATOR_LABEL_PART in key or key == REVISION_LABEL}
-    metadata = {**manifest["metadata"], "labels": {**owner_labels, **labels_of(manifest)}}
-    applied = cluster.apply(path, {**manifest, "metadata": metadata}, field_manager=ISTIOCTL_MANAGER, force=True, dry_run=True)
-    return not same_but_for_istiod(applied, live)
 
 
 def customisation(config_maps: Sequence[Mapping[str, Any]], revision: str) -> dict[str, Any]:

@@ -17,16 +17,23 @@ from .tag import carry_out
 
 
 def refuse_to_take_default(mesh: Mesh, revision: str) -> None:
-    """Stop before istioctl would take istio-injection=enabled away from an injector that has no tag.
+    """Stop before istioctl would take istio-injection=enabled away from whom it belongs to (operator/pkg/webhook/webhook.go).
 
     Raises:
-        Refusal: an un-revisioned injector serves it, and istioctl install would switch that off (operator/pkg/webhook/webhook.go).
+        Refusal: an un-revisioned injector serves it without a tag, and istioctl install would switch that off; or the default tag points
+            elsewhere, and an install without a revision would move it.
     """
     if mesh.default_revision not in (None, revision) and DEFAULT not in mesh.tags:
         raise Refusal(
             f'revision "{revision}" is not installed: "{mesh.default_revision}" serves istio-injection=enabled without a default tag, and '
             f"istioctl would hand that over to the new revision at once. Set it first: istio_tag name=default "
             f"revision={mesh.default_revision}."
+        )
+    if revision == DEFAULT and DEFAULT in mesh.tags and mesh.tags[DEFAULT].revision != DEFAULT:
+        raise Refusal(
+            f'the install without a revision is not touched: the default tag points at "{mesh.tags[DEFAULT].revision}", and istioctl would '
+            "move it here at once, with every namespace that has istio-injection=enabled. Install a revision with a name of its own, or "
+            "remove the default tag first: istio_tag name=default state=absent."
         )
 
 

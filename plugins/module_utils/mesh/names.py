@@ -65,7 +65,11 @@ OWNING_NAMESPACE_LABEL = "install.operator.istio.io/owning-resource-namespace"
 COMPONENT_LABEL = "operator.istio.io/component"
 NODE_COMPONENTS = ("Cni", "Ztunnel")
 GATEWAY_COMPONENTS = ("IngressGateways", "EgressGateways")
-VERSION_LABELS = ("operator.istio.io/version", "app.kubernetes.io/version")
+OPERATOR_VERSION_LABEL = "operator.istio.io/version"
+NOT_PRUNED_LABEL = "install.operator.istio.io/owning-resource-not-pruned"
+"""Objects that istioctl keeps when it removes what is no longer in a specification: those of the default tag."""
+
+VERSION_LABELS = (OPERATOR_VERSION_LABEL, "app.kubernetes.io/version")
 """Which version wrote an object: of istioctl, of the chart."""
 
 REMOTE_SECRET_SELECTOR = "istio/multiCluster=true"
