@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from ..mesh.names import CONFIG_GROUPS, REMOTE_SECRET_SELECTOR, REVISION_LABEL
+from ..mesh.names import CONFIG_GROUPS, REMOTE_SECRET_SELECTOR, REVISION_LABEL, TAG_LABEL
 from .client import Cluster, Object, Objects
 from .errors import Forbidden, Missing
-from .paths import API_GROUPS, CUSTOM_RESOURCE_DEFINITIONS, LEASES, SECRETS, Resource
+from .paths import API_GROUPS, CUSTOM_RESOURCE_DEFINITIONS, LEASES, MUTATING_WEBHOOKS, SECRETS, Resource
 from .read import Raw, without_managed_fields
 
 THREADS = 8
@@ -20,7 +20,8 @@ ROUTES = "routes.gateway.networking.k8s.io"
 
 
 def read_surroundings(cluster: Cluster, istio_namespace: str) -> Raw:
-    """Metadata only. Nouns: crds (Istio's), config (objects of Istio and routes that carry a revision label), leases, remote_secrets.
+    """Metadata only. Nouns: crds (Istio's), config (objects of Istio and routes that carry a revision label), leases, remote_secrets,
+    tag_records (the webhook configurations of tags, with the record of who set which field).
 
     What the user may not read is missing in them; the noun unread has its "what", and the sentence "why". The kind of a config object is
     its resource as kubectl takes it: "virtualservices.networking.istio.io".
@@ -33,12 +34,14 @@ def read_surroundings(cluster: Cluster, istio_namespace: str) -> Raw:
     with ThreadPoolExecutor(THREADS) as pool:
         leases = pool.submit(reader.list, f"leases in {istio_namespace}", LEASES(istio_namespace))
         secrets = pool.submit(reader.list, f"remote secrets in {istio_namespace}", SECRETS(istio_namespace), REMOTE_SECRET_SELECTOR)
+        tags = pool.submit(cluster.list, MUTATING_WEBHOOKS(), metadata_only=True, label_selector=TAG_LABEL)
         config = list(pool.map(lambda name: reader.config(name, versions.get(name.partition(".")[2], ())), read_by_istiod))
     return {
         "crds": [thing for thing in definitions if thing["metadata"]["name"].partition(".")[2] in CONFIG_GROUPS],
         "config": [thing for found in config for thing in found],
         "leases": leases.result(),
         "remote_secrets": secrets.result(),
+        "tag_records": tags.result(),
         "unread": reader.unread,
     }
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..ambient import AMBIENT, is_ambient
-from ..finding import ERROR, WARNING, Finding
+from ..finding import ERROR, INFO, WARNING, Finding
 from ..injection import SILENT, Outcome
+from ..managers import managers_of
 from ..names import DATAPLANE_LABEL, INJECTION_LABEL, REVISION_LABEL
 from ..selectors import Labels
 from ..snapshot import Mesh
+from ..words import counted, some
 
 
 def namespace_findings(mesh: Mesh) -> Iterator[Finding]:
@@ -20,6 +22,7 @@ def namespace_findings(mesh: Mesh) -> Iterator[Finding]:
     for name, labels in mesh.namespaces.items():
         yield from _two_labels(mesh, name, labels)
         yield from _verdict(mesh, name, labels)
+    yield from _kept_in_git(mesh)
 
 
 def asks_for_injection(labels: Labels) -> bool:
@@ -65,4 +68,22 @@ def _verdict(mesh: Mesh, name: str, labels: Labels) -> Iterator[Finding]:
             f'namespace "{name}" has {DATAPLANE_LABEL}={AMBIENT}, and its pods are {verdict.reason}: ztunnel leaves pods with '
             "a sidecar alone.",
             f"Remove {DATAPLANE_LABEL}, or remove the injection label and restart its workloads.",
+        )
+
+
+def _kept_in_git(mesh: Mesh) -> Iterator[Finding]:
+    """One for each product, because a product that has one namespace usually has all of them."""
+    kept: dict[str, list[str]] = {}
+    for namespace in mesh.raw["namespaces"]:
+        if namespace["metadata"]["name"] not in mesh.namespaces:
+            continue
+        for product in {manager.product for manager in managers_of(namespace) if manager.puts_back}:
+            kept.setdefault(product, []).append(namespace["metadata"]["name"])
+    for product, names in kept.items():
+        yield Finding(
+            "namespace-label-in-git",
+            INFO,
+            f"Namespace {min(names)}",
+            f"{product} keeps the injection labels of {counted(len(names), 'namespace')} and puts them back: {some(sorted(names))}.",
+            "Let these namespaces follow a tag, which moves without them; or change their labels in Git.",
         )

@@ -36,8 +36,9 @@ def _orphans(mesh: Mesh) -> Iterator[Finding]:
     """Proxies keep what they last got; they cannot get certificates any more."""
     external = {injector.revision for injector in mesh.injectors if injector.reachable is Reachability.EXTERNAL}
     alive = {labels_of(thing).get(REVISION_LABEL) for thing in mesh.raw["istiod_deployments"]} | external
-    for revision in sorted({pod.revision for pod in mesh.pods} - alive):
-        orphans = [str(pod) for pod in mesh.pods if pod.revision == revision]
+    staying = [pod for pod in mesh.pods if not pod.terminating]
+    for revision in sorted({pod.revision for pod in staying} - alive):
+        orphans = [str(pod) for pod in staying if pod.revision == revision]
         yield Finding(
             "proxies-orphaned",
             ERROR,
@@ -53,7 +54,9 @@ def _losing(mesh: Mesh) -> Iterator[Finding]:
     losing: dict[str, dict[str, str]] = {}
     for workload in mesh.workloads:
         namespace = workload.owner.namespace
-        if asks_for_injection(mesh.namespaces.get(namespace, {})) or _injected_by_hand(mesh.controllers.get(workload.owner)):
+        if namespace not in mesh.namespaces or asks_for_injection(mesh.namespaces[namespace]):
+            continue
+        if _injected_by_hand(mesh.controllers.get(workload.owner)):
             continue
         for pod in workload.pods:
             verdict = mesh.verdict_of(namespace, pod.template)
@@ -80,7 +83,7 @@ def _without_sidecar(mesh: Mesh) -> Iterator[Finding]:
     without: dict[str, list[str]] = {}
     for pod in mesh.raw["pods"]:
         namespace = pod["metadata"]["namespace"]
-        if is_over(pod) or pod["metadata"].get("deletionTimestamp") or proxy_of(pod) is not None:
+        if namespace not in mesh.namespaces or is_over(pod) or pod["metadata"].get("deletionTimestamp") or proxy_of(pod) is not None:
             continue
         verdict = mesh.verdict_of(namespace, PodTemplate.parse(pod))
         if verdict.outcome is Outcome.INJECTED and verdict.certain:

@@ -70,8 +70,10 @@ def _gateways(mesh: Mesh) -> Iterator[Finding]:
             before.setdefault(deployment, set()).add(labels_of(replica_set).get(REVISION_LABEL, ""))
     for owner, controller in mesh.controllers.items():
         revision = _pruned_with(controller, GATEWAY_COMPONENTS)
-        others = sorted(name for name in before.get(owner, ()) if name != revision and name in mesh.revisions)
-        if revision in mesh.revisions and others:
+        if revision not in mesh.revisions:
+            continue
+        others = sorted(name for name in before.get(owner, ()) if name != revision and _is_newer(mesh, revision, name))
+        if others:
             yield Finding(
                 "gateway-taken-over",
                 WARNING,
@@ -81,6 +83,14 @@ def _gateways(mesh: Mesh) -> Iterator[Finding]:
                 f'Look whether it works. To go back, install "{others[0]}" again before removing "{revision}"; later give gateways a '
                 "release of their own.",
             )
+
+
+def _is_newer(mesh: Mesh, revision: str, than: str) -> bool:
+    """Whether one revision is the newer one of two that exist, or may be: an older one that has taken something is back where it was."""
+    if than not in mesh.revisions:
+        return False
+    mine, other = minor_of(mesh.revisions[revision].version), minor_of(mesh.revisions[than].version)
+    return mine is None or other is None or mine >= other
 
 
 def _definitions(mesh: Mesh) -> Iterator[Finding]:

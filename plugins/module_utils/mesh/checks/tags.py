@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from ..finding import ERROR, WARNING, Finding
 from ..injectors import Reachability
-from ..names import DEFAULT, HELM_RELEASE_ANNOTATION, REVISION_LABEL, TAG_LABEL
-from ..revisions import Tag, annotations_of, labels_of
+from ..managers import owned_labels
+from ..names import DEFAULT, REVISION_LABEL, TAG_LABEL
+from ..revisions import Tag, labels_of
 from ..snapshot import Mesh
 
 
@@ -21,7 +21,7 @@ def tag_findings(mesh: Mesh) -> Iterator[Finding]:
         yield from _split(tag)
         yield from _dangling(mesh, tag)
         yield from _named_like_a_revision(mesh, tag)
-        yield from _of_another_release(mesh, tag)
+    yield from _moved_beside_helm(mesh)
 
 
 def _split(tag: Tag) -> Iterator[Finding]:
@@ -59,21 +59,17 @@ def _named_like_a_revision(mesh: Mesh, tag: Tag) -> Iterator[Finding]:
         )
 
 
-def _of_another_release(mesh: Mesh, tag: Tag) -> Iterator[Finding]:
-    """Helm brings back what one of its releases owns, and refuses to take over what another owns."""
-    said = next((_release(thing) for thing in mesh.raw["mutating"] if labels_of(thing).get(TAG_LABEL) == tag.name), None)
-    own = next((_release(thing) for thing in mesh.raw["istiod_deployments"] if labels_of(thing).get(REVISION_LABEL) == tag.revision), None)
-    if said not in (None, own):
-        yield Finding(
-            "tag-of-another-release",
-            WARNING,
-            f"Tag {tag.name}",
-            f'tag "{tag.name}" points at revision "{tag.revision}", but says that it belongs to the Helm release "{said}": '
-            "the next upgrade of that release can move it back, and its removal takes the tag along.",
-            f'Take "{tag.name}" out of revisionTags of that release, then set it with istio_tag.',
-        )
-
-
-def _release(thing: Mapping[str, Any]) -> str | None:
-    """The Helm release that an object says it belongs to."""
-    return annotations_of(thing).get(HELM_RELEASE_ANNOTATION)
+def _moved_beside_helm(mesh: Mesh) -> Iterator[Finding]:
+    """Whoever moves a tag of a release becomes the owner of its revision label; Helm stays the owner of the rest."""
+    for thing in mesh.raw.get("tag_records", ()):
+        by_helm = [entry for entry in thing["metadata"].get("managedFields") or () if str(entry.get("manager")).startswith("helm")]
+        tag = mesh.tags.get(labels_of(thing)[TAG_LABEL])
+        if tag and by_helm and not any(REVISION_LABEL in owned_labels(entry) for entry in by_helm):
+            yield Finding(
+                "tag-moved-beside-helm",
+                WARNING,
+                f"Tag {tag.name}",
+                f'tag "{tag.name}" belongs to a Helm release (revisionTags), and somebody else has moved it to revision "{tag.revision}": the '
+                "next upgrade of that release moves it back, and its removal takes the tag along.",
+                f'Take "{tag.name}" out of revisionTags of that release, then set it with istio_tag.',
+            )

@@ -64,9 +64,14 @@ def owned(kind: str, name: str, component: str, revision: str) -> Object:
     return found
 
 
-def gateway_taken_over(before: str) -> World:
-    world = with_thing(World("stable", "canary"), "workloads", owned("Deployment", "ingress", "IngressGateways", "canary"))
-    for number, revision in enumerate((before, "canary")):
+def being_deleted(namespace: Object) -> None:
+    namespace["metadata"]["deletionTimestamp"] = "2026-11-30T20:00:00Z"
+
+
+def gateway_taken_over(before: str, after: str = "canary") -> World:
+    world = World("stable").revision("canary", version="1.31.0")
+    with_thing(world, "workloads", owned("Deployment", "ingress", "IngressGateways", after))
+    for number, revision in enumerate((before, after)):
         replica_set = thing("apps/v1", "ReplicaSet", f"ingress-{number}", "istio-system", {REV: revision})
         replica_set["metadata"]["ownerReferences"] = [{"kind": "Deployment", "name": "ingress", "controller": True}]
         world.raw["replica_sets"].append(replica_set)
@@ -111,6 +116,19 @@ def by_helm(world: World, release: str) -> World:
     return world
 
 
+def argo_cd_writes_the_label(namespace: Object) -> None:
+    fields = {"f:metadata": {"f:labels": {f"f:{REV}": {}}}}
+    namespace["metadata"]["managedFields"] = [{"manager": "argocd-controller", "operation": "Apply", "fieldsV1": fields}]
+
+
+def tag_of_helm(mover: str) -> World:
+    """Helm has made the webhook, and somebody has set the revision label last."""
+    record = thing("", "MutatingWebhookConfiguration", "istio-revision-tag-prod", labels={REV: "stable", TAG: "prod"})
+    fields = {"f:metadata": {"f:labels": {f"f:{REV}": {}}}}
+    record["metadata"]["managedFields"] = [{"manager": "helm", "fieldsV1": {"f:webhooks": {}}}, {"manager": mover, "fieldsV1": fields}]
+    return with_thing(World("stable").tag("prod", "stable"), "tag_records", record)
+
+
 def without_istiod(world: World, revision: str) -> World:
     """Its Deployment, Service and webhooks are gone; tags, the default validator and pods are left."""
     for noun in ("istiod_deployments", "services", "mutating", "validating"):
@@ -138,14 +156,15 @@ WRONG = {
         World("stable").namespace("shop", {REV: "stable", "istio.io/dataplane-mode": "ambient"}),
         ["namespace-ambient-and-sidecar"],
     ),
+    "labels that Argo CD puts back": (
+        changed(World("stable").namespace("shop", {REV: "stable"}), "namespaces", "shop", argo_cd_writes_the_label),
+        ["namespace-label-in-git"],
+    ),
     # tags
     "a tag that two claim": (World("stable", "canary").tag("prod", "canary", service="stable"), ["tag-split"]),
     "a tag of a revision that is gone": (World("stable").tag("prod", "gone"), ["tag-dangling"]),
     "a tag named like another revision": (World("stable", "canary").tag("canary", "stable"), ["tag-named-like-revision"]),
-    "a tag of one release on the revision of another": (
-        changed(World("stable").tag("prod", "stable"), "mutating", "istio-revision-tag-prod", of_release("istiod-old")),
-        ["tag-of-another-release"],
-    ),
+    "a tag of a Helm release that istioctl has moved": (tag_of_helm("istio-ci"), ["tag-moved-beside-helm"]),
     # injectors
     "two default owners": (World("default", "stable").tag("default", "stable"), ["default-owners"]),
     "two tags of one name": (
@@ -241,6 +260,9 @@ WRONG = {
 
 FINE = {
     "a healthy mesh": healthy_world(),
+    "a namespace that is being deleted": changed(
+        World("stable").namespace("shop", {REV: "stable"}).app("shop", "web", "stable"), "namespaces", "shop", being_deleted
+    ),
     "namespaces that ask for nothing or say no": healthy_world().namespace("plain").namespace("off", {INJECTION: "disabled"}),
     "Helm's default validator, which asks nobody and is ignored": changed(
         World("stable").default_validator("default"), "validating", "istiod-default-validator", ignoring
@@ -249,6 +271,7 @@ FINE = {
         World("stable").tag("default", "stable"), "mutating", deactivated(webhook("istio-sidecar-injector", "default", "default"))
     ),
     "a default tag on an install without a revision": with_thing(World(), "services").revision("default"),
+    "a tag that Helm has set": tag_of_helm("helm"),
     "a tag of the release of its revision": by_helm(World("stable").tag("prod", "stable"), "istiod-stable"),
     "a pod of the host's network": with_thing(
         World("stable").namespace("shop", {REV: "stable"}),
@@ -271,6 +294,7 @@ FINE = {
         World("stable").revision("canary", version="1.31.0"), "workloads", owned("DaemonSet", "istio-cni-node", "Cni", "canary")
     ),
     "a gateway whose former revision is gone": gateway_taken_over("old"),
+    "a gateway that the old revision has taken back": gateway_taken_over("canary", "stable"),
     "definitions of the same version": with_definitions("1.30.0"),
     "definitions of a version that nobody knows": with_definitions("1.0.0"),
     "configuration for a revision that exists": with_config("stable"),
