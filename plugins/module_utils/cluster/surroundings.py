@@ -20,7 +20,9 @@ ROUTES = "routes.gateway.networking.k8s.io"
 
 
 def read_surroundings(cluster: Cluster, istio_namespace: str) -> Raw:
-    """Metadata only. Nouns: crds (Istio's), config (objects of Istio and routes that carry a revision label), leases, remote_secrets,
+    """Metadata only, by noun.
+
+    Nouns: crds (Istio's), config (objects of Istio and routes that carry a revision label), leases, remote_secrets,
     tag_records (the webhook configurations of tags, with the record of who set which field).
 
     What the user may not read is missing in them; the noun unread has its "what", and the sentence "why". The kind of a config object is

@@ -69,7 +69,7 @@ def _moved_beside_helm(mesh: Mesh) -> Iterator[Finding]:
                 "tag-moved-beside-helm",
                 WARNING,
                 f"Tag {tag.name}",
-                f'tag "{tag.name}" belongs to a Helm release (revisionTags), and somebody else has moved it to revision "{tag.revision}": the '
-                "next upgrade of that release moves it back, and its removal takes the tag along.",
+                f'tag "{tag.name}" belongs to a Helm release (revisionTags), and somebody else has moved it to revision "{tag.revision}": '
+                "the next upgrade of that release moves it back, and its removal takes the tag along.",
                 f'Take "{tag.name}" out of revisionTags of that release, then set it with istio_tag.',
             )
