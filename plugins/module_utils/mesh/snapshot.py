@@ -63,6 +63,11 @@ class Mesh:
         }
 
     @cached_property
+    def namespace_objects(self) -> dict[str, Mapping[str, Any]]:
+        """The namespaces, as the API server has them."""
+        return {namespace["metadata"]["name"]: namespace for namespace in self.raw["namespaces"]}
+
+    @cached_property
     def pods(self) -> list[Pod]:
         return pods_of(self.raw["pods"], self.raw["replica_sets"])
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import sha256
 from typing import Any
 
 from .names import is_dns_label
+from .ordering import stable_order
 from .refusal import Refusal
 from .snapshot import Mesh, injection_labels
 
@@ -133,11 +133,6 @@ def _tags(mesh: Mesh, wishes: Wishes) -> list[str]:
     if wishes.tags is None:
         return [tag.name for tag in mesh.tags.values() if tag.revision == wishes.from_revision and tag.name not in wishes.canary_tags]
     return list(wishes.tags)
-
-
-def stable_order(names: set[str]) -> list[str]:
-    """The names in an order that looks random, and is the same in every run and on every machine."""
-    return sorted(names, key=lambda name: sha256(name.encode()).hexdigest())
 
 
 def split(names: Sequence[str], percents: Sequence[int]) -> list[list[str]]:
