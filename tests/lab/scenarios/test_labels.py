@@ -11,6 +11,7 @@ from typing import Any
 
 import manifests
 import pytest
+from collection import module
 from faulty_api import Fault, FaultyApi
 from kubectl import items, kubectl, run
 from world import Mesh, Namespace
@@ -48,7 +49,7 @@ def as_before() -> Iterator[dict[str, dict[str, str]]]:
 def test_very_many_namespaces_move_in_one_run_and_come_back_exactly(mesh: Mesh, as_before: dict[str, dict[str, str]]) -> None:
     moved = mesh.changes_once("ns_revision_label", label_selectors=[SELECTOR], to="canary")
 
-    assert labels() == dict.fromkeys(as_before, {"istio.io/rev": "canary"})
+    assert labels() == {name: {"istio.io/rev": "canary"} for name in as_before}
     assert (moved.count_changed, moved.count_restart_needed) == (TEAMS, TEAMS)
     assert Counter(found["outcome"] for found in moved.namespaces) == {"changed": TEAMS}
     assert Namespace("team-2").injector_of_a_new_pod() == "canary"
@@ -57,7 +58,8 @@ def test_very_many_namespaces_move_in_one_run_and_come_back_exactly(mesh: Mesh, 
     assert back.count_changed == TEAMS
 
 
-def test_from_a_revisions_name_to_a_tag_of_it_is_one_run_without_a_restart(mesh: Mesh, as_before: dict[str, dict[str, str]]) -> None:
+@pytest.mark.usefixtures("as_before")
+def test_from_a_revisions_name_to_a_tag_of_it_is_one_run_without_a_restart(mesh: Mesh) -> None:
     moved = mesh.changes_once("ns_revision_label", current="stable", to="prod")
 
     assert sorted(labels()[f"team-{number}"].get("istio.io/rev", "") for number in range(3)) == ["", "", "prod"]
@@ -66,7 +68,8 @@ def test_from_a_revisions_name_to_a_tag_of_it_is_one_run_without_a_restart(mesh:
     mesh.module("ns_revision_label", restore=moved.previous)
 
 
-def test_a_growing_share_has_all_that_a_smaller_one_had(mesh: Mesh, as_before: dict[str, dict[str, str]]) -> None:
+@pytest.mark.usefixtures("as_before")
+def test_a_growing_share_has_all_that_a_smaller_one_had(mesh: Mesh) -> None:
     seen: set[str] = set()
     previous: dict[str, Any] = {}
     for limit, expected in (("10%", 4), ("25%", 10), ("100%", 40)):
@@ -80,7 +83,8 @@ def test_a_growing_share_has_all_that_a_smaller_one_had(mesh: Mesh, as_before: d
     mesh.module("ns_revision_label", restore=previous)
 
 
-def test_who_writes_in_between_keeps_his_label_and_stops_nobody_else(mesh: Mesh, as_before: dict[str, dict[str, str]]) -> None:
+@pytest.mark.usefixtures("as_before")
+def test_who_writes_in_between_keeps_his_label_and_stops_nobody_else(mesh: Mesh) -> None:
     def another_label() -> None:
         kubectl("label", "namespace", "team-0", "--overwrite", "touched=yes")
 
@@ -99,7 +103,6 @@ def test_who_writes_in_between_keeps_his_label_and_stops_nobody_else(mesh: Mesh,
 
 def between(mesh: Mesh, writer: Any, names: list[str]) -> dict[str, Any]:
     """A run in which somebody else writes after the plan is made and before the first patch."""
-    from collection import module
 
     with FaultyApi() as api:
         mesh.module("ns_revision_label", namespaces=names, to="canary", check=True, host=api.url)
