@@ -154,8 +154,9 @@ class _Surroundings:
         }
         self._trusted: dict[str, set[str]] = {}
         for configuration, entry in _entries(configurations):
-            # istiod keeps the caBundle right in the configurations that carry its revision (pkg/webhooks/webhookpatch.go).
-            if REVISION_LABEL in _labels(configuration) and TAG_LABEL not in _labels(configuration):
+            # istiod keeps the caBundle right in the configurations that carry its revision (pkg/webhooks/webhookpatch.go), and in no other.
+            labels = _labels(configuration)
+            if TAG_LABEL not in labels and labels.get(REVISION_LABEL) == self._revision_called(entry, configuration):
                 self._trusted.setdefault(service_of(entry), set()).update(_certificates(entry))
 
     def injector(self, configuration: Object, entry: Object) -> Injector:

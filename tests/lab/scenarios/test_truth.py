@@ -1,6 +1,6 @@
 # Copyright (c) 2026, the meshops.istio contributors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The verdict about injection is the truth: in every state of a mesh, for every combination of labels, the API server does what we say."""
+"""The verdict about injection is the truth: in every state of a mesh the API server does what we say, whatever pod and namespace want."""
 
 from __future__ import annotations
 
@@ -9,17 +9,35 @@ import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 import yaml
 from kubectl import items, kubectl, must
-from truth import INJECTION, NOBODY, REJECTED, REV, Case, Judge, Labels, answer, make_namespaces, namespace_of, table
+from truth import (
+    INJECT,
+    INJECTION,
+    NOBODY,
+    REJECTED,
+    REV,
+    SELECTORS,
+    Case,
+    Judge,
+    Labels,
+    answer,
+    entry,
+    make_namespaces,
+    mutating,
+    namespace_of,
+    table,
+)
 from waiting import eventually
 from world import ISTIO_NAMESPACE, OPERATOR, Mesh, Rejected
 
 CONFIRMED = ("--skip-confirmation", f"--filename={OPERATOR}")
+OUTSIDE = "ghost's injector is outside the cluster"
 SEED = int(os.environ.get("TRUTH_SEED") or random.SystemRandom().randrange(10**6))
-"""Of the order of the questions; TRUTH_SEED=N repeats a run."""
+"""Of the choice and order of the questions; TRUTH_SEED=N repeats a run."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +51,7 @@ class State:
 
 
 def as_installed(mesh: Mesh) -> None:
-    mesh.revisions("stable", "canary")
+    mesh.revisions("stable", "canary", settings=SELECTORS)
     mesh.tag("prod", "stable")
 
 
@@ -51,7 +69,9 @@ def inject_all_namespaces(_mesh: Mesh) -> None:
 
 
 def outside_istio_system(_mesh: Mesh) -> None:
-    must("istioctl-new", "install", *CONFIRMED, "--revision=edge", "--set=values.global.istioNamespace=mesh-two")
+    """A third revision, which injects only what asks for it by itself."""
+    settings = ("values.global.istioNamespace=mesh-two", "values.global.proxy.autoInject=disabled", *SELECTORS)
+    must("istioctl-new", "install", *CONFIRMED, "--revision=edge", *(f"--set={setting}" for setting in settings))
 
 
 def without_revision(_mesh: Mesh) -> None:
@@ -85,6 +105,42 @@ def uninstall_stable(_mesh: Mesh) -> None:
     must("istioctl-old", "uninstall", "--revision=stable", "--skip-confirmation")
 
 
+def wrong_certificate(mesh: Mesh) -> None:
+    config = json.loads(kubectl("config", "view", "--raw", "--flatten", "--output=json"))
+    stranger = config["clusters"][0]["cluster"]["certificate-authority-data"]
+    canary = {"namespace": ISTIO_NAMESPACE, "name": "istiod-canary", "path": "/inject"}
+    mesh.apply(injector_of_ghosts({"service": canary, "caBundle": stranger}))
+
+
+def outside_the_cluster(mesh: Mesh) -> None:
+    """Nobody listens there, but who looks into this cluster cannot know."""
+    mesh.apply(injector_of_ghosts({"url": "https://127.0.0.1:9/inject"}))
+
+
+def injector_of_ghosts(client: dict[str, Any]) -> dict[str, Any]:
+    """Somebody else's configuration that injects what asks for "ghost"; a pod that asks by itself is born without it if need be."""
+    absent = [{"key": INJECTION, "operator": "DoesNotExist"}]
+    willing = {"key": INJECT, "operator": "NotIn", "values": ["false"]}
+    ghost = {"key": REV, "operator": "In", "values": ["ghost"]}
+    return mutating(
+        "of-another-name",
+        {REV: "ghost"},
+        entry(
+            "rev.namespace.sidecar-injector.istio.io",
+            client,
+            namespaceSelector={"matchExpressions": [ghost, *absent]},
+            objectSelector={"matchExpressions": [willing]},
+        ),
+        entry(
+            "rev.object.sidecar-injector.istio.io",
+            client,
+            namespaceSelector={"matchExpressions": [{"key": REV, "operator": "DoesNotExist"}, *absent]},
+            objectSelector={"matchExpressions": [willing, ghost]},
+            failurePolicy="Ignore",
+        ),
+    )
+
+
 STATES = (
     State("default tag on stable", as_installed, default="stable", prod="stable"),
     State("no default owner", remove_the_default_tag, default=NOBODY, prod="stable"),
@@ -98,6 +154,8 @@ STATES = (
     State("istiod of stable is dead", stop_stable, default="default", prod=REJECTED),
     State("one default owner of two is dead", stop_one_owner, default=REJECTED, prod=REJECTED),
     State("tag of a removed revision", uninstall_stable, default=REJECTED, prod=REJECTED),
+    State("ghost's injector has a wrong certificate", wrong_certificate, default=REJECTED, prod=REJECTED),
+    State(OUTSIDE, outside_the_cluster, default=REJECTED, prod=REJECTED),
 )
 
 
@@ -110,10 +168,12 @@ def test_truth_the_api_server_does_what_the_verdict_says(fresh_mesh: Mesh, capsy
         assert (answer(found, {INJECTION: "enabled"}), answer(found, {REV: "prod"})) == (state.default, state.prod), state.name
         cases += found
 
-    wrong = [case for case in cases if case.said != case.done]
+    wrong, unsure = [case for case in cases if case.wrong], [case for case in cases if not case.certain]
     with capsys.disabled():
         print(f"\ntruth: {len(cases)} cases in {len(STATES)} states of the mesh, {len(wrong)} disagreements, TRUTH_SEED={SEED}")
     assert not wrong, f"{len(wrong)} of {len(cases)} cases, TRUTH_SEED={SEED}\n{table(wrong)}"
+    assert {case.state for case in unsure} == {OUTSIDE}, "everywhere else everything can be seen"
+    assert {case.namespace for case in unsure if case.done == REJECTED} == {namespace_of({REV: "ghost"}).name}
 
 
 def stop(revision: str, namespace: Labels) -> None:

@@ -178,6 +178,15 @@ def test_a_tag_with_a_ca_bundle_that_its_revision_does_not_have_cannot_be_called
         assert "caBundle that the certificate of its istiod does not come from" in found.reason
 
 
+def test_what_a_webhook_of_another_label_trusts_says_nothing_about_the_revision_that_it_calls() -> None:
+    # Only istiod's own configurations are kept right by it; this one calls it without its label.
+    world = World("canary").namespace("shop", {REV: "ghost"})
+    world.raw["mutating"].append(webhook("of-another-name", "canary", "ghost", ca_bundle=pem("other")))
+    world.find("mutating", "of-another-name")["metadata"]["labels"] = {REV: "ghost"}
+
+    assert world.mesh().verdict("shop").outcome is Outcome.REJECTED
+
+
 def test_an_operators_webhooks_count_by_their_entries_whatever_their_names() -> None:
     # Sail, and OpenShift Service Mesh 3: an IstioRevision per version, an IstioRevisionTag as its tag, names with the namespace behind.
     world = World("default-v1-30-1").namespace("shop", {INJECTION: "enabled"}).namespace("pay", {REV: "default-v1-30-1"})
