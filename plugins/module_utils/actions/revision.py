@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ..cluster.client import Cluster
 from ..cluster.read import read_control_plane
+from ..cluster.rollout import why_not_ready
 from ..cluster.waiting import poll
 from ..mesh.names import DEFAULT
+from ..mesh.readiness import Diagnosis
 from ..mesh.refusal import Refusal
 from ..mesh.snapshot import Mesh
 from ..mesh.tags import plan_tag_removal
@@ -45,27 +49,48 @@ def install(istioctl: Istioctl, before: Mesh, wait_timeout: float) -> None:
     Raises:
         Refusal: istioctl failed.
     """
-    istioctl.install(wait_timeout)
+    try:
+        istioctl.install(wait_timeout)
+    except Refusal as refusal:
+        cause = why_not_ready(istioctl.cluster, before.istio_namespace, istioctl.revision)
+        raise Refusal(f"{refusal} {cause.reason}." if cause else str(refusal)) from refusal
     after = Mesh(read_control_plane(istioctl.cluster, before.istio_namespace), before.istio_namespace)
     if istioctl.revision != DEFAULT and DEFAULT not in before.tags and DEFAULT in after.tags:
         carry_out(plan_tag_removal(after, DEFAULT, waive=["namespaces"]), istioctl.cluster, before.istio_namespace, wait_timeout)
 
 
 def wait_until_ready(cluster: Cluster, istio_namespace: str, name: str, wait_timeout: float) -> Mesh:
-    """The mesh in which the revision is ready.
+    """The mesh in which the revision is ready; gives up early when waiting cannot help.
 
     Raises:
-        Refusal: it does not exist, or is not ready when the time is over.
+        Refusal: it does not exist, or is not ready, and why.
     """
-    mesh = poll(
-        lambda: Mesh(read_control_plane(cluster, istio_namespace), istio_namespace),
-        lambda seen: name in seen.revisions and seen.revisions[name].ready,
-        timeout=wait_timeout,
-        longest_pause=3,
-    )
-    revision = mesh.revisions.get(name)
+    seen = poll(lambda: _look(cluster, istio_namespace, name), lambda look: look.over, timeout=wait_timeout, longest_pause=3)
+    revision = seen.mesh.revisions.get(name)
     if revision is None:
         raise Refusal(f'revision "{name}" has not appeared within {wait_timeout:g} s. Install it, or use method istioctl.')
     if not revision.ready:
-        raise Refusal(f'revision "{name}" is not ready after {wait_timeout:g} s: {revision.reason}. Look at its istiod pods.')
-    return mesh
+        cause = f"{revision.reason}; {seen.cause.reason}" if seen.cause else f"{revision.reason}. Look at its istiod pods"
+        when = "will not become ready by waiting" if seen.over else f"is not ready after {wait_timeout:g} s"
+        raise Refusal(f'revision "{name}" {when}: {cause}.')
+    return seen.mesh
+
+
+@dataclass(frozen=True)
+class _Look:
+    mesh: Mesh
+    ready: bool
+    cause: Diagnosis | None
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing to wait for."""
+        return self.ready or (self.cause is not None and self.cause.hopeless)
+
+
+def _look(cluster: Cluster, istio_namespace: str, name: str) -> _Look:
+    mesh = Mesh(read_control_plane(cluster, istio_namespace), istio_namespace)
+    revision = mesh.revisions.get(name)
+    if revision is None or revision.ready:
+        return _Look(mesh, revision is not None, None)
+    return _Look(mesh, ready=False, cause=why_not_ready(cluster, revision.namespace or istio_namespace, name))
