@@ -54,7 +54,10 @@ options:
     description: The C(spec) of the IstioOperator, for O(method=istioctl).
     type: dict
   like:
-    description: Another revision. Every difference of mesh config and injection values to it is reported.
+    description:
+      - Another revision. Every difference to it is reported that people configure, in mesh config, injection values and templates, and in
+        the environment, arguments, replicas or autoscaling, resources and placement of istiod.
+      - The text of the chart's own injection templates is compared only between revisions of one Istio version.
     type: str
   waive:
     description:
@@ -104,7 +107,9 @@ revision:
   sample: {"name": "1-31", "namespace": "istio-system", "version": "1.31.0", "installer": "istioctl", "ready": true,
            "reason": "available, and its injector can be called"}
 differences:
-  description: How its customisation differs from that of O(like).
+  description:
+    - How its customisation differs from that of O(like), by path. The first part of a path is V(mesh), V(values), V(injection) or
+      V(istiod). Of long texts only lines that differ are shown, and no more than five.
   returned: always
   type: list
   elements: dict

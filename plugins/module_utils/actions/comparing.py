@@ -75,8 +75,12 @@ def is_shared(manifest: Object) -> bool:
     return manifest["kind"] == "CustomResourceDefinition" or manifest["metadata"]["name"] in (READER_SERVICE_ACCOUNT, DEFAULT_VALIDATOR)
 
 
-def applied(cluster: Cluster, manifest: Object, live: Object | None) -> Object:
+def as_applied(cluster: Cluster, manifest: Object) -> Object:
     """What a manifest would become, with the API server's defaults; nothing is stored."""
+    return _applied(cluster, manifest, cluster.get(_path(manifest)))
+
+
+def _applied(cluster: Cluster, manifest: Object, live: Object | None) -> Object:
     # What istioctl install adds to everything that manifest generate renders (operator/pkg/install/install.go).
     owner_labels = {key: value for key, value in labels_of(live or manifest).items() if OPERATOR_LABEL_PART in key or key == REVISION_LABEL}
     metadata = {**manifest["metadata"], "labels": {**owner_labels, **labels_of(manifest)}}
@@ -92,7 +96,7 @@ def _path(manifest: Object) -> str:
 
 def _differs(cluster: Cluster, manifest: Object) -> bool:
     live = cluster.get(_path(manifest))
-    return live is None or not same_but_for_istiod(_switched_off_as(live, applied(cluster, manifest, live)), live)
+    return live is None or not same_but_for_istiod(_switched_off_as(live, _applied(cluster, manifest, live)), live)
 
 
 def _switched_off_as(live: Object, manifest: Object) -> Object:

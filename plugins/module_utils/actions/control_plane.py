@@ -6,17 +6,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from ..cluster.client import Cluster
+from ..cluster.client import Cluster, Object, Objects
+from ..cluster.paths import AUTOSCALERS
 from ..cluster.read import read_control_plane
+from ..mesh.customisation import customisation
 from ..mesh.drift import differences
 from ..mesh.refusal import Refusal
 from ..mesh.snapshot import Mesh
-from .comparing import differing, left_over
-from .install import Istioctl, RunCommand, customisation
+from .comparing import as_applied, differing, left_over
+from .install import Istioctl, RunCommand
 from .revision import install, refuse_to_take_default, wait_until_ready
 from .wanted import Outcome, Wanted
+
+CUSTOMISED = ("ConfigMap", "Deployment", "HorizontalPodAutoscaler")
+"""The kinds that say how a control plane is configured."""
 
 
 def ensure_present(cluster: Cluster, wanted: Wanted, *, run: RunCommand, check_mode: bool) -> Outcome:
@@ -30,13 +36,13 @@ def ensure_present(cluster: Cluster, wanted: Wanted, *, run: RunCommand, check_m
         raise Refusal(f'"{wanted.revision}" is a tag; labels could not tell a revision of that name apart. Choose another name.')
     if wanted.like is not None:
         mesh.require_revision(wanted.like)
-    config_maps: Sequence[Mapping[str, Any]] = mesh.raw["config_maps"]
+    rendered: Objects | None = None
     stale: list[str] = []
     if wanted.method == "istioctl":
         istioctl = Istioctl(run, cluster, wanted.istioctl, wanted.revision, wanted.operator_spec or {}, wanted.istio_namespace)
         manifests = istioctl.render()
         stale = differing(cluster, manifests) + left_over(cluster, manifests, wanted.revision, wanted.istio_namespace)
-        config_maps = [manifest for manifest in manifests if manifest["kind"] == "ConfigMap"]
+        rendered = [*map(partial(as_applied, cluster), filter(is_customisation, manifests))] if wanted.like and check_mode else None
         if stale:
             refuse_to_take_default(mesh, wanted.revision)
         if stale and not check_mode:
@@ -47,14 +53,33 @@ def ensure_present(cluster: Cluster, wanted: Wanted, *, run: RunCommand, check_m
     return Outcome(
         changed=bool(stale),
         revision=mesh.revisions.get(wanted.revision),
-        differences=_drift(config_maps, mesh, wanted),
+        differences=_drift(cluster, mesh, wanted, rendered),
         before={"exists": before is not None},
         after={"exists": True, "applied": stale} if stale else {"exists": before is not None},
     )
 
 
-def _drift(config_maps: Sequence[Mapping[str, Any]], mesh: Mesh, wanted: Wanted) -> list[dict[str, Any]]:
-    if wanted.like is None or (wanted.method == "adopt" and wanted.revision not in mesh.revisions):
+def is_customisation(manifest: Object) -> bool:
+    """Whether a rendered object is one of those that customisation looks at."""
+    return manifest["kind"] in CUSTOMISED
+
+
+def _drift(cluster: Cluster, mesh: Mesh, wanted: Wanted, rendered: Objects | None) -> list[dict[str, Any]]:
+    """The differences to the revision that it shall be like; of what would be installed, in check mode."""
+    ours, like = mesh.revisions.get(wanted.revision), wanted.like
+    if like is None or (ours is None and rendered is None):
         return []
-    ours, theirs = customisation(config_maps, wanted.revision), customisation(mesh.raw["config_maps"], wanted.like)
-    return differences(ours, theirs, wanted.revision, wanted.like)
+    live = [*mesh.raw["config_maps"], *mesh.raw["istiod_deployments"], *cluster.list(AUTOSCALERS(wanted.istio_namespace))]
+    same_version = ours is not None and rendered is None and ours.version == mesh.revisions[like].version
+    return differences(
+        _customisation(wanted.revision, live if rendered is None else rendered),
+        _customisation(like, live),
+        wanted.revision,
+        like,
+        same_version=same_version,
+    )
+
+
+def _customisation(revision: str, things: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    kinds = ([thing for thing in things if thing["kind"] == kind] for kind in CUSTOMISED)
+    return customisation(revision, *kinds)

@@ -15,7 +15,6 @@ from typing import Any, Callable
 
 from ..cluster.client import Cluster, Objects
 from ..cluster.kubeconfig import kubeconfig_of
-from ..mesh.names import DEFAULT
 from ..mesh.refusal import Refusal
 
 with suppress(ImportError):  # connection.IMPORT_ERRORS has it, and mesh_module says so before anything is rendered
@@ -97,13 +96,3 @@ def _private_file(content: Mapping[str, Any]) -> Iterator[str]:
         yield path
     finally:
         os.unlink(path)
-
-
-def customisation(config_maps: Sequence[Mapping[str, Any]], revision: str) -> dict[str, Any]:
-    """Mesh config and injection values of a revision, from live or rendered ConfigMaps."""
-    suffix = "" if revision == DEFAULT else f"-{revision}"
-    data = {thing["metadata"]["name"]: thing.get("data") or {} for thing in config_maps}
-    return {
-        "mesh": yaml.safe_load(data.get(f"istio{suffix}", {}).get("mesh", "{}")) or {},
-        "values": json.loads(data.get(f"istio-sidecar-injector{suffix}", {}).get("values", "{}")),
-    }

@@ -5,30 +5,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import ndiff
 from typing import Any
 
 from .names import istiod_name
 
-OWN_PATHS = frozenset({"values.revision", "values.global.tag", "values.global.hub"})
+SHOWN_LINES = 5
+"""Of a text that differs."""
+
+OWN_PATHS = frozenset({"values.revision", "values.global.tag", "values.global.hub", "istiod.env.REVISION"})
 """What every revision has of its own; a difference there is the point of the upgrade."""
 
+CHART_TEMPLATES = frozenset({"sidecar", "gateway", "grpc-simple", "grpc-agent", "waypoint", "kube-gateway", "agentgateway"})
+"""The injection templates of the istiod chart, 1.24 to 1.32; their text changes with every version."""
 
-def differences(ours: Any, theirs: Any, revision: str, other: str) -> list[dict[str, Any]]:
-    """Every leaf that differs, as ``{"path", "ours", "theirs"}``, by path; an absent one is None.
+
+def differences(ours: Any, theirs: Any, revision: str, other: str, *, same_version: bool = True) -> list[dict[str, Any]]:
+    """Every leaf that differs, as ``{"path", "ours", "theirs"}``, by path; an absent one is None, a long text its differing lines.
 
     Args:
         ours: plain nested data of one revision, such as ``{"mesh": …, "values": …}``.
         theirs: the same of the other.
         revision: the name of our revision; where its istiod is named, the other's may stand.
         other: the name of the other revision.
+        same_version: whether both are of one Istio version; of two, the chart's own injection templates differ by themselves.
     """
     left, right = dict(_leaves("", ours)), dict(_leaves("", theirs))
     return [
-        {"path": path, "ours": left.get(path), "theirs": right.get(path)}
+        {"path": path, **_shown(left.get(path), right.get(path))}
         for path in sorted(left.keys() | right.keys())
-        if path not in OWN_PATHS and _neutral(left.get(path), revision) != _neutral(right.get(path), other)
+        if path not in OWN_PATHS
+        and (same_version or not _is_charts(path, left, right))
+        and _neutral(left.get(path), revision) != _neutral(right.get(path), other)
     ]
+
+
+def _is_charts(path: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
+    """Whether a path is the text of a template of the chart that both have."""
+    start, _dot, name = path.rpartition(".")
+    return start == "injection.templates" and name in CHART_TEMPLATES and path in left and path in right
+
+
+def _shown(ours: Any, theirs: Any) -> dict[str, Any]:
+    """Both values; of two long texts only what each has and the other has not."""
+    if not all(isinstance(value, str) and "\n" in value for value in (ours, theirs)):
+        return {"ours": ours, "theirs": theirs}
+    lines = [line for line in ndiff(theirs.splitlines(), ours.splitlines()) if line[0] in "+-"]
+    return {side: _cut([line[2:].strip() for line in lines if line[0] == sign]) for side, sign in (("ours", "+"), ("theirs", "-"))}
+
+
+def _cut(lines: Sequence[str]) -> str:
+    more = f" (and {len(lines) - SHOWN_LINES} more lines)" if len(lines) > SHOWN_LINES else ""
+    return "\n".join(lines[:SHOWN_LINES]) + more
 
 
 def _leaves(path: str, data: Any) -> Iterator[tuple[str, Any]]:

@@ -51,3 +51,31 @@ def test_what_every_revision_has_of_its_own_is_no_difference() -> None:
 )
 def test_each_may_name_its_own_istiod_and_no_other(ours: str, theirs: str, revision: str, other: str, differ: bool) -> None:
     assert bool(paths({"mesh": {"address": ours}}, {"mesh": {"address": theirs}}, revision, other)) is differ
+
+
+def test_of_a_long_text_only_lines_that_differ_are_shown() -> None:
+    lines = [f"line {number}" for number in range(100)]
+    changed = [*lines[:50], "line of ours", *lines[51:]]
+    (found,) = differences(
+        {"injection": {"templates": {"mine": "\n".join(changed)}}}, {"injection": {"templates": {"mine": "\n".join(lines)}}}, "a", "b"
+    )
+
+    assert found == {"path": "injection.templates.mine", "ours": "line of ours", "theirs": "line 50"}
+    (many,) = differences({"text": "\n".join(lines)}, {"text": "x\ny"}, "a", "b")
+    assert many["ours"].endswith("line 4 (and 95 more lines)")
+
+
+@pytest.mark.parametrize(
+    ("name", "same_version", "differ"), [("sidecar", True, True), ("sidecar", False, False), ("mine", False, True), ("mine", True, True)]
+)
+def test_the_charts_own_templates_may_differ_between_versions_and_others_may_not(name: str, same_version: bool, differ: bool) -> None:
+    ours, theirs = ({"injection": {"templates": {name: text}}} for text in ("new", "old"))
+
+    assert bool(differences(ours, theirs, "canary", "stable", same_version=same_version)) is differ
+
+
+def test_a_template_that_one_has_and_the_other_has_not_is_told_between_versions_too() -> None:
+    ours, theirs = ({"injection": {"templates": templates}} for templates in ({"sidecar": "a"}, {"sidecar": "b", "gateway": "c"}))
+
+    found = differences(ours, theirs, "canary", "stable", same_version=False)
+    assert [each["path"] for each in found] == ["injection.templates.gateway"]
