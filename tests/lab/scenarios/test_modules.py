@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from copy import deepcopy
 
 import pytest
 import yaml
@@ -144,13 +145,26 @@ def test_a_control_plane_comes_and_goes_and_takes_nothing_with_it(mesh: Mesh) ->
     assert mesh.tags() == tags
     adopted = mesh.module("istio_revision", revision="third", like="canary")
     assert not adopted.changed
-    assert not [difference for difference in adopted.differences if difference["path"].startswith("mesh.")]
+    assert adopted.differences == []
 
     gone = mesh.changes_once("istio_revision", revision="third", state="absent")
     assert "MutatingWebhookConfiguration istio-sidecar-injector-third" in gone.removed
     assert mesh.control_planes() == {"stable", "canary"}
     assert mesh.shared_objects() == shared
     assert not mesh.labelled_for("third")
+
+
+def test_a_control_plane_that_cannot_start_says_why(mesh: Mesh) -> None:
+    spec = deepcopy(SPEC)
+    spec["values"]["pilot"]["nodeSelector"] = {"nowhere": "here"}
+    nowhere = {"revision": "nowhere", "method": "istioctl", "istioctl": ISTIOCTL["canary"], "operator_spec": spec}
+
+    for params in ({**nowhere, "wait_timeout": 3}, {"revision": "nowhere", "wait_timeout": 1}):
+        assert "finds no node" in mesh.refusal("istio_revision", **params)
+
+    different = mesh.module("istio_revision", check=True, like="canary", **nowhere).differences
+    assert {"path": "istiod.placement.nodeSelector.nowhere", "ours": "here", "theirs": None} in different
+    mesh.module("istio_revision", revision="nowhere", state="absent", waive=["unanswered"])
 
 
 def is_ours(kind: str, name: str) -> bool:
