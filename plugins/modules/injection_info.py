@@ -111,6 +111,9 @@ injections:
     revision:
       description: The revision that injects it, or null.
       type: str
+    version:
+      description: The version of the istiod of this revision, or null when it cannot be seen.
+      type: str
     tag:
       description: The tag through which it does, or null.
       type: str
@@ -144,8 +147,8 @@ injections:
       type: list
       elements: dict
       sample: [{"field": "proxy_version", "now": "1.30.3", "then": "1.31.0"}]
-  sample: [{"namespace": "shop", "kind": "Deployment", "name": "web", "outcome": "injected", "revision": "1-30", "tag": "prod",
-            "reason": "injected by tag \"prod\" of revision \"1-30\"", "certain": true, "verified": "agrees",
+  sample: [{"namespace": "shop", "kind": "Deployment", "name": "web", "outcome": "injected", "revision": "1-30", "version": "1.30.3",
+            "tag": "prod", "reason": "injected by tag \"prod\" of revision \"1-30\"", "certain": true, "verified": "agrees",
             "answer": "injected by revision \"1-30\"", "now": null, "then": null, "then_reason": null, "differences": []}]
 count_injections:
   description: How many pods were judged.

@@ -73,6 +73,7 @@ class Judgement:
             "name": owner.name if owner else None,
             "outcome": self.verdict.outcome.value,
             "revision": self.verdict.revision,
+            "version": self.verdict.version,
             "tag": self.verdict.tag,
             "reason": self.verdict.reason,
             "certain": self.verdict.certain,

@@ -49,6 +49,11 @@ class Verdict:
         return self.injector.revision if self.injector and self.outcome is Outcome.INJECTED else None
 
     @property
+    def version(self) -> str | None:
+        """The version of the istiod that injects, None when nobody does, or when it cannot be seen."""
+        return self.injector.version if self.injector and self.outcome is Outcome.INJECTED else None
+
+    @property
     def tag(self) -> str | None:
         """The tag through which it injects, if through one."""
         return self.injector.tag if self.injector and self.outcome is Outcome.INJECTED else None

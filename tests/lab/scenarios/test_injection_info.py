@@ -35,6 +35,7 @@ def test_what_is_said_is_what_a_dry_run_and_a_moved_workload_show(mesh: Mesh) ->
     }
     assert looked.by_verification == {"agrees": 3, "disagrees": 0, "inconclusive": 1}
     web = entry(looked.injections, "web")
+    assert web["now"]["proxy_version"] == web["version"], "istiod injects proxies of its own version"
     assert web["now"] == proxy(), "what the pod has"
     assert {difference["field"] for difference in web["differences"]} >= {"revision", "proxy_version", "proxy_image", "discovery_address"}
 
@@ -64,6 +65,18 @@ def test_a_template_is_judged_where_it_would_be_born(mesh: Mesh) -> None:
 
     said = mesh.refusal("injection_info", namespaces=["fresh"], template={"metadata": {"labels": {INJECT: True}}})
     assert f"the value of {INJECT} is no string" in said
+
+
+def test_asking_the_api_server_takes_no_more_than_the_right_to_create_pods(mesh: Mesh) -> None:
+    mesh.namespace("asked", {REV: "canary"})
+    asker = mesh.user("asker", {"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]})
+
+    with mesh.unchanged():
+        looked = mesh.module("injection_info", namespaces=["asked"], verify=True, kubeconfig=asker)
+        said = mesh.refusal("injection_info", namespaces=["asked"], verify=True, kubeconfig=mesh.user("reader"))
+
+    assert looked.by_verification == {"agrees": 1, "disagrees": 0, "inconclusive": 0}
+    assert 'may not create pods in namespace "asked"' in said, said
 
 
 def entry(injections: list[dict[str, Any]], name: str) -> dict[str, Any]:

@@ -49,6 +49,7 @@ def test_every_namespace_and_workload_is_judged_and_counted() -> None:
         "name": "web",
         "outcome": "injected",
         "revision": "stable",
+        "version": "1.30.3",
         "tag": "prod",
         "reason": 'injected by tag "prod" of revision "stable"',
         "certain": True,
