@@ -69,11 +69,11 @@ def test_a_template_is_judged_where_it_would_be_born(mesh: Mesh) -> None:
 
 def test_asking_the_api_server_takes_no_more_than_the_right_to_create_pods(mesh: Mesh) -> None:
     mesh.namespace("asked", {REV: "canary"})
-    asker = mesh.user("asker", {"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]})
+    reader, asker = mesh.user("reader"), mesh.user("asker", {"apiGroups": [""], "resources": ["pods"], "verbs": ["create"]})
 
     with mesh.unchanged():
         looked = mesh.module("injection_info", namespaces=["asked"], verify=True, kubeconfig=asker)
-        said = mesh.refusal("injection_info", namespaces=["asked"], verify=True, kubeconfig=mesh.user("reader"))
+        said = mesh.refusal("injection_info", namespaces=["asked"], verify=True, kubeconfig=reader)
 
     assert looked.by_verification == {"agrees": 1, "disagrees": 0, "inconclusive": 0}
     assert 'may not create pods in namespace "asked"' in said, said
