@@ -12,7 +12,15 @@ description:
   - A tag is a webhook configuration and a Service; the tag V(default) is also the default validator and the end of an injector without
     a revision. All of them move together or not at all.
   - After the write the module waits until the API server can really call the target, proves it with a dry-run pod in a namespace that
-    uses the tag, and otherwise puts back what was there.
+    uses the tag, or else with one that asks for it by its own label, and otherwise puts back what was there. When nobody can be asked for
+    a pod, RV(tag.reason) says so.
+  - While a tag moves, its webhook carries a note in an annotation. After a run that died the next one finishes the move, or goes back
+    when the target cannot inject.
+  - An injector without a revision that the tag V(default) takes C(istio-injection=enabled) from is switched off, and keeps its selectors
+    in an annotation; O(state=absent) switches it on again first.
+  - Tags made by C(istioctl tag set), C(istioctl install) or Helm's C(revisionTags) are taken over when they move. C(istioctl uninstall)
+    does not remove them any more with a revision. A Helm release does not forget them; there is a warning then. Tags of the Sail operator
+    are refused.
 version_added: 0.1.0
 author:
   - the meshops.istio contributors (!UNKNOWN)
@@ -39,10 +47,14 @@ options:
     description: Move the tag only if it points at this revision now, or already at O(revision).
     type: str
   waive:
-    description: Guards of O(state=absent) that shall not keep the tag. V(namespaces) keeps it while namespaces are injected through it.
+    description:
+      - Guards of O(state=absent) that shall not keep the tag.
+      - V(namespaces) keeps it while namespaces would have no injector without it, those with C(istio-injection=enabled) and, where
+        C(enableNamespacesByDefault) is set, those without a label included. V(pod_labels) does so for pods, and templates of workloads
+        without pods, that ask for it by a label of their own.
     type: list
     elements: str
-    choices: [namespaces]
+    choices: [namespaces, pod_labels]
     default: []
   wait_timeout:
     default: 120
@@ -68,7 +80,38 @@ tag:
   description: The tag as it is after the run, or would be in check mode.
   returned: always
   type: dict
-  sample: {"name": "prod", "revision": "1-31", "previous_revision": "1-30", "ready": true, "reason": "its injector can be called"}
+  contains:
+    name:
+      description: Its name.
+      returned: always
+      type: str
+    revision:
+      description: Where it points, none when it does not exist.
+      returned: always
+      type: str
+    previous_revision:
+      description: Where it pointed before this run, or before the run that died under way. None when it did not exist.
+      returned: always
+      type: str
+    adopted_from:
+      description: Who had made what this run took over, C(istioctl) or a Helm release; none for nobody.
+      returned: always
+      type: str
+    ready:
+      description: Whether its injector can be called.
+      returned: always
+      type: bool
+    reason:
+      description: What shows that, or what does not.
+      returned: always
+      type: str
+  sample:
+    name: prod
+    revision: "1-31"
+    previous_revision: "1-30"
+    adopted_from: istioctl
+    ready: true
+    reason: a pod in namespace "shop" is injected by it, as a dry run shows
 namespaces:
   description: How many namespaces are injected through the tag.
   returned: always
@@ -79,10 +122,8 @@ namespaces:
 from ..module_utils._argspec import ArgumentSpec, wait
 from ..module_utils._module import failing_readably, mesh_module
 from ..module_utils._result import diff_of
-from ..module_utils.actions.tag import carry_out
-from ..module_utils.cluster.read import read_control_plane
-from ..module_utils.mesh.snapshot import Mesh
-from ..module_utils.mesh.tags import TagMove, plan_tag, plan_tag_removal
+from ..module_utils.actions.tag import ensure_no_tag, ensure_tag
+from ..module_utils.mesh.tag_removal import TAG_GUARDS
 
 OPTIONS = ArgumentSpec(
     {
@@ -90,34 +131,40 @@ OPTIONS = ArgumentSpec(
         "revision": {"type": "str"},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
         "expect_revision": {"type": "str"},
-        "waive": {"type": "list", "elements": "str", "choices": ["namespaces"], "default": []},
+        "waive": {"type": "list", "elements": "str", "choices": list(TAG_GUARDS), "default": []},
     },
     required_if=[("state", "present", ["revision"])],
 )
 
-
-def result_of(move: TagMove, mesh: Mesh) -> dict:
-    """The tag after the move, as it is known without looking again."""
-    ready = move.revision is not None
-    reason = "its injector can be called" if ready else "it does not exist"
-    if move.revision is not None and not move.changed:
-        ready, reason = mesh.tags[move.name].ready, mesh.tags[move.name].reason
-    return {"name": move.name, "revision": move.revision, "previous_revision": move.previous, "ready": ready, "reason": reason}
+HELM_WARNING = (
+    'Tag "{tag}" was made by {owner} (revisionTags). The next upgrade of that release moves it back, and its removal takes the tag along. '
+    "Take it out of revisionTags of that release, which removes it, then set it again."
+)
 
 
 def main() -> None:
     module = mesh_module(OPTIONS + wait(120))
     params = module.params
+    common = {"wait_timeout": params["wait_timeout"], "check_mode": module.check_mode}
     with failing_readably(module) as cluster:
-        mesh = Mesh(read_control_plane(cluster, params["istio_namespace"]), params["istio_namespace"])
+        mesh, name = params["istio_namespace"], params["name"]
         if params["state"] == "present":
-            move = plan_tag(mesh, params["name"], params["revision"], params["expect_revision"])
+            moved = ensure_tag(cluster, mesh, name, params["revision"], expect_revision=params["expect_revision"], **common)
         else:
-            move = plan_tag_removal(mesh, params["name"], params["waive"])
-        if not module.check_mode and move.changed:
-            carry_out(move, cluster, params["istio_namespace"], params["wait_timeout"])
-        diff = diff_of(module, {"revision": move.previous}, {"revision": move.revision}, f"tag {move.name}, {len(move.users)} namespaces")
-        module.exit_json(changed=move.changed, tag=result_of(move, mesh), namespaces=len(move.users), **diff)
+            moved = ensure_no_tag(cluster, mesh, name, waive=params["waive"], **common)
+        if moved.maker.startswith("Helm"):
+            module.warn(HELM_WARNING.format(tag=name, owner=moved.maker))
+        move = moved.move
+        tag = {
+            "name": name,
+            "revision": move.revision,
+            "previous_revision": move.previous,
+            "adopted_from": moved.maker or None,
+            "ready": move.revision is not None,
+            "reason": moved.proof,
+        }
+        diff = diff_of(module, {"revision": move.previous}, {"revision": move.revision}, f"tag {name}, {len(move.users)} namespaces")
+        module.exit_json(changed=move.changed, tag=tag, namespaces=len(move.users), **diff)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,10 @@ NOUNS = {
 Before = Callable[["MemoryCluster", str, str], None]
 
 
+class Killed(BaseException):
+    """The end of a process, which nothing handles."""
+
+
 class MemoryCluster:
     """What the actions use of cluster.client.Cluster.
 
@@ -34,6 +38,7 @@ class MemoryCluster:
         requests: "METHOD path" of every request.
         fail: number of the request that fails, from 1.
         lost: whether the failing request is carried out and only its answer is lost.
+        kill: number of the request from which on the process is dead.
         before: called before every request, to let somebody else do something.
     """
 
@@ -42,6 +47,7 @@ class MemoryCluster:
         self.requests: list[str] = []
         self.fail: int | None = None
         self.lost = False
+        self.kill: int | None = None
         self.before: Before | None = None
         self._version = 100
         for things in (world or World()).raw.values():
@@ -78,7 +84,7 @@ class MemoryCluster:
 
     def create(self, path: str, body: Object, *, dry_run: bool = False) -> Object:
         if dry_run:
-            return self._request("GET", path, lambda: self._birth(path))
+            return self._request("GET", path, lambda: self._birth(path, body))
         return self._request("POST", path, lambda: self._create(body))
 
     def replace(self, path: str, body: Object) -> Object:
@@ -93,6 +99,8 @@ class MemoryCluster:
 
     def _request(self, method: str, path: str, act: Callable[[], Any]) -> Any:
         self.requests.append(f"{method} {path}")
+        if self.kill and len(self.requests) >= self.kill:
+            raise Killed
         if self.before:
             self.before(self, method, path)
         failing = len(self.requests) == self.fail
@@ -116,10 +124,10 @@ class MemoryCluster:
             and wanted.items() <= thing["metadata"].get("labels", {}).items()
         ]
 
-    def _birth(self, path: str) -> Object:
+    def _birth(self, path: str, body: Object) -> Object:
         """A pod as the injectors make it, or the API server's refusal."""
         namespace = path.split("/")[4]
-        verdict = self.mesh().verdict(namespace)
+        verdict = self.mesh().verdict(namespace, body["metadata"].get("labels"))
         if verdict.outcome.value == "rejected":
             raise ClusterError("refused", status=500, detail='failed calling webhook "rev.namespace.sidecar-injector.istio.io"')
         return pod(namespace, "dry-run", verdict.revision)
@@ -151,6 +159,8 @@ class MemoryCluster:
 
     def _store(self, path: str, thing: Object) -> Object:
         self._version += 1
+        if thing["metadata"].get("annotations") == {}:
+            del thing["metadata"]["annotations"]  # the API server keeps no empty maps
         thing["metadata"]["resourceVersion"] = str(self._version)
         self.objects[path] = thing
         return deepcopy(thing)

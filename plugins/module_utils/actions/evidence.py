@@ -13,7 +13,10 @@ from ..cluster.istiods import ask_istiods
 from ..cluster.paths import CRON_JOBS, CUSTOM_RESOURCE_DEFINITIONS, JOBS, SECRETS, Resource
 from ..mesh.changes import Ref
 from ..mesh.names import REMOTE_CLUSTER_SELECTOR, REVISION_LABEL
-from ..mesh.removal import Evidence, Template, template_of
+from ..mesh.pod_template import PodTemplate
+from ..mesh.removal import Evidence, Template, template_of, templates
+from ..mesh.snapshot import Mesh
+from ..mesh.workloads import Owner
 
 GATEWAY_GROUP = "gateway.networking.k8s.io"
 
@@ -45,6 +48,13 @@ def evidence(cluster: Cluster, definitions: Objects, revision: str, istio_namesp
         remotes=seen("remotes", lambda: _remotes(cluster, istio_namespace)),
         unseen=unseen,
     )
+
+
+def asking_pods(cluster: Cluster, mesh: Mesh) -> list[tuple[Owner, PodTemplate]]:
+    """Every pod with a proxy, and the pod template of every workload, Job and CronJob, whether it has pods now or not."""
+    return [(pod.owner, pod.template) for pod in mesh.pods] + [
+        (template.owner, template.pod) for template in [*templates(mesh), *_templates(cluster)]
+    ]
 
 
 def custom_resources(cluster: Cluster) -> Objects:

@@ -19,7 +19,7 @@ from ..mesh.ownership import is_of, kept_objects, own_leases, own_objects, refus
 from ..mesh.refusal import Refusal
 from ..mesh.removal import blockers, refuse_if_needed, sampled, witnesses
 from ..mesh.snapshot import Mesh
-from ..mesh.tags import plan_tag_removal
+from ..mesh.tag_removal import TAG_GUARDS, plan_tag_removal
 from .evidence import custom_resources, evidence, istio_crds
 from .proof import births_before, prove_births, prove_config
 from .transaction import path_to
@@ -107,7 +107,8 @@ def _look(cluster: Cluster, wanted: Wanted) -> Look:
 def _tags_left(mesh: Mesh, wanted: Wanted) -> list[Ref]:
     """The tags that the user's waiver leaves to the revision."""
     left = [tag.name for tag in mesh.tags.values() if tag.revision == wanted.revision]
-    return [change.ref for tag in left for change in plan_tag_removal(mesh, tag, waive=["namespaces"]).changes]
+    changes = [change for tag in left for change in plan_tag_removal(mesh, tag, waive=TAG_GUARDS).changes]
+    return [change.ref for change in changes if change.after is None]
 
 
 def _existing(cluster: Cluster, refs: Iterable[Ref]) -> list[tuple[Ref, Object]]:

@@ -15,7 +15,7 @@ from ..mesh.names import DEFAULT
 from ..mesh.readiness import Diagnosis
 from ..mesh.refusal import Refusal
 from ..mesh.snapshot import Mesh
-from ..mesh.tags import plan_tag_removal
+from ..mesh.tag_removal import TAG_GUARDS, plan_tag_removal
 from .install import Istioctl
 from .tag import carry_out
 
@@ -56,7 +56,7 @@ def install(istioctl: Istioctl, before: Mesh, wait_timeout: float) -> None:
         raise Refusal(f"{refusal} {cause.reason}." if cause else str(refusal)) from refusal
     after = Mesh(read_control_plane(istioctl.cluster, before.istio_namespace), before.istio_namespace)
     if istioctl.revision != DEFAULT and DEFAULT not in before.tags and DEFAULT in after.tags:
-        carry_out(plan_tag_removal(after, DEFAULT, waive=["namespaces"]), istioctl.cluster, before.istio_namespace, wait_timeout)
+        carry_out(plan_tag_removal(after, DEFAULT, waive=TAG_GUARDS), istioctl.cluster, before.istio_namespace, wait_timeout)
 
 
 def wait_until_ready(cluster: Cluster, istio_namespace: str, name: str, wait_timeout: float) -> Mesh:

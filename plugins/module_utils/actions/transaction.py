@@ -12,7 +12,7 @@ from typing import Any
 from ..cluster.client import Cluster, Object
 from ..cluster.errors import ClusterError, Conflict
 from ..cluster.paths import resource_of
-from ..mesh.changes import Change, Ref, content, same_but_for_istiod
+from ..mesh.changes import Change, Ref, lasting, same_but_for_istiod
 from ..mesh.refusal import Refusal
 
 TRIES = 3
@@ -49,7 +49,8 @@ class Transaction:
         if isinstance(error, (ClusterError, Refusal)) and (restored or left):
             said = f" Put back as it was: {', '.join(restored)}." if restored else ""
             said += f" NOT put back, repair it by hand or run again: {'; '.join(left)}" if left else ""
-            raise Refusal(f"{error}{said}") from error
+            kind = type(error) if isinstance(error, Refusal) else Refusal
+            raise kind(f"{error}{said}") from error
 
     def _put_all_back(self) -> tuple[list[str], list[str]]:
         """What was put back, and what could not be, with the reason."""
@@ -80,6 +81,8 @@ def _write(cluster: Cluster, change: Change) -> None:
             _write_once(cluster, change, version)
         except Conflict:
             current = cluster.get(path_to(change.ref)) if change.before else None
+            if change.before and _is_as_wanted(current, change):
+                return  # our own write, whose answer was lost
             if not left or current is None or not same_but_for_istiod(change.before or {}, current):
                 raise
             version = _version(current)
@@ -99,10 +102,14 @@ def _write_once(cluster: Cluster, change: Change, version: str) -> None:
 
 def _has_arrived(cluster: Cluster, change: Change) -> bool:
     """Whether a write that failed was carried out all the same; what somebody else has written instead is not ours to undo."""
-    current = cluster.get(path_to(change.ref))
+    return _is_as_wanted(cluster.get(path_to(change.ref)), change)
+
+
+def _is_as_wanted(current: Object | None, change: Change) -> bool:
+    """Whether an object is as a change makes it, with what the API server and istiod write by themselves."""
     if change.after is None or current is None:
         return current is None and change.after is None
-    return content(current) == content(change.after) if change.before else _includes(content(current), content(change.after))
+    return same_but_for_istiod(current, change.after) if change.before else _includes(lasting(current), lasting(change.after))
 
 
 def _includes(whole: Any, part: Any) -> bool:

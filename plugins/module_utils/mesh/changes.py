@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,9 +49,24 @@ def content(thing: Object) -> dict[str, Any]:
     return {**{key: value for key, value in thing.items() if key != "status"}, "metadata": metadata}
 
 
+def without_annotation(thing: Object, name: str) -> dict[str, Any]:
+    """A copy of an object without an annotation; like the API server, it keeps no empty map."""
+    copy = deepcopy(dict(thing))
+    annotations = copy["metadata"].get("annotations") or {}
+    annotations.pop(name, None)
+    if not annotations:
+        copy["metadata"].pop("annotations", None)
+    return copy
+
+
 def same_but_for_istiod(one: Object, other: Object) -> bool:
     """Whether two versions of an object differ at most in what the API server and istiod write by themselves."""
-    return bool(_without_istiods(content(one)) == _without_istiods(content(other)))
+    return bool(lasting(one) == lasting(other))
+
+
+def lasting(thing: Object) -> Any:
+    """The content of an object without what istiod writes into it by itself."""
+    return _without_istiods(content(thing))
 
 
 def _without_istiods(thing: Any) -> Any:

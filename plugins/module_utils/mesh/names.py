@@ -81,6 +81,12 @@ LEASE_PREFIXES = ("istio-gateway-deployment-", "istio-gateway-status-leader-")
 CONFIG_GROUPS = ("networking.istio.io", "security.istio.io", "telemetry.istio.io", "extensions.istio.io")
 """The API groups of Istio's own configuration."""
 
+TRANSITION_ANNOTATION = "meshops.istio/transition"
+"""On the webhook of a tag while it moves: from which revision and to which, so that a run that dies leaves a note and not a riddle."""
+
+SWITCHED_OFF_ANNOTATION = "meshops.istio/switched-off"
+"""On an injector that a default tag has switched off: the selectors that its entries had."""
+
 RESTARTED_AT_ANNOTATION = "kubectl.kubernetes.io/restartedAt"
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

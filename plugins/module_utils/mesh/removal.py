@@ -117,22 +117,24 @@ def _proxies(revision: str, answers: Iterable[IstiodAnswer]) -> list[str]:
     ]
 
 
-def _templates(mesh: Mesh, evidence: Evidence) -> Iterator[Template]:
-    for owner, controller in mesh.controllers.items():
-        yield Template(owner, PodTemplate.parse((controller.get("spec") or {}).get("template") or {}))
-    yield from evidence.templates
+def templates(mesh: Mesh) -> list[Template]:
+    """Those of Deployments, StatefulSets and DaemonSets."""
+    return [
+        Template(owner, PodTemplate.parse((controller.get("spec") or {}).get("template") or {}))
+        for owner, controller in mesh.controllers.items()
+    ]
 
 
 def _rendered(mesh: Mesh, revision: str, evidence: Evidence) -> Iterator[str]:
     """Templates with a proxy of the revision written into them, by Gateway API deployment, istioctl kube-inject or a profile."""
-    for template in _templates(mesh, evidence):
+    for template in [*templates(mesh), *evidence.templates]:
         if template.pod.annotations.get(REVISION_LABEL) == revision:
             yield f"the template of {template.owner} has a proxy of it"
 
 
 def _asking_owners(mesh: Mesh, revision: str, evidence: Evidence) -> set[Owner]:
     """Who would get new pods from the revision because of their own labels, also when no pod of it lives now."""
-    asking = [(pod.owner, pod.template) for pod in mesh.pods] + [(each.owner, each.pod) for each in _templates(mesh, evidence)]
+    asking = [(pod.owner, pod.template) for pod in mesh.pods] + [(each.owner, each.pod) for each in [*templates(mesh), *evidence.templates]]
     return {
         owner
         for owner, pod in asking

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from .changes import Change
 from .injection import Verdict, verdict
 from .injectors import Injector, injectors_of
 from .names import DEFAULT_ISTIO_NAMESPACE, INJECTION_LABELS
@@ -20,6 +21,9 @@ from .revisions import Revision, Tag, default_owner, labels_of, revisions_of, ta
 from .selectors import Labels
 from .validators import Validator, validators_of
 from .workloads import Owner, Pod, Workload, pods_of, workloads_of
+
+NOUNS = {"MutatingWebhookConfiguration": "mutating", "ValidatingWebhookConfiguration": "validating", "Service": "services"}
+"""Kind → noun of what a change of a tag touches."""
 
 Raw = Mapping[str, Sequence[Mapping[str, Any]]]
 """Lists of Kubernetes objects by noun, as module_utils/cluster/read.py returns them; a noun that was not read is absent."""
@@ -97,6 +101,17 @@ class Mesh:
             if injector is not None and injector.tag is not None:
                 used.setdefault(pod.namespace, set()).add(injector.tag)
         return used
+
+    def after(self, changes: Iterable[Change]) -> Mesh:
+        """The mesh once changes of webhook configurations and Services have been made."""
+        raw = dict(self.raw)
+        for change in changes:
+            noun = NOUNS[change.ref.kind]
+            key = (change.ref.namespace, change.ref.name)
+            raw[noun] = [thing for thing in raw[noun] if (thing["metadata"].get("namespace"), thing["metadata"]["name"]) != key]
+            if change.after is not None:
+                raw[noun] = [*raw[noun], change.after]
+        return Mesh(raw, self.istio_namespace)
 
     def verdict(self, namespace: str, pod: Labels | None = None) -> Verdict:
         """Who injects a pod with these labels born now in a namespace."""

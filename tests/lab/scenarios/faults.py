@@ -53,7 +53,7 @@ OF_READS: list[Mishap] = [Fault.OVERLOADED, Fault.SERVER_ERROR, Fault.RESET, Fau
 OF_WRITES: list[Mishap] = [*OF_READS, Fault.CONFLICT, Fault.LOST_ANSWER, KILLED_AFTER]
 """What can go wrong with a request; a read has no conflicts, and whether it was carried out makes no difference."""
 
-PAUSE = 0.02
+PAUSE = 0.05
 """Seconds between two questions who injects pods."""
 
 Answers = set[str]

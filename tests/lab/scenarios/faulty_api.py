@@ -64,6 +64,7 @@ class FaultyApi:
         self.late = late
         self._server, self._tls = _upstream()
         self._lock = threading.Lock()
+        self._per_client = threading.local()
         self.tell(None)
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
         self._http.daemon_threads = True
@@ -105,14 +106,14 @@ class FaultyApi:
             return (self._fault, self._then) if self._fault and hit else (None, None)
 
     def forward(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, dict[str, str], bytes]:
-        """The real API server's answer."""
-        connection = http.client.HTTPSConnection(self._server.hostname or "", self._server.port, timeout=PATIENCE, context=self._tls)
-        try:
-            connection.request(method, path, body, headers)
-            answer = connection.getresponse()
-            return answer.status, {name: value for name, value in answer.getheaders() if name.lower() not in HOP}, answer.read()
-        finally:
-            connection.close()
+        """The real API server's answer, over one connection for all that a client sends over one of its own."""
+        if not hasattr(self._per_client, "connection"):
+            server = self._server
+            self._per_client.connection = http.client.HTTPSConnection(server.hostname, server.port, timeout=PATIENCE, context=self._tls)
+        connection = self._per_client.connection
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        return answer.status, {name: value for name, value in answer.getheaders() if name.lower() not in HOP}, answer.read()
 
 
 class _Handler(BaseHTTPRequestHandler):

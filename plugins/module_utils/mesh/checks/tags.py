@@ -13,12 +13,14 @@ from ..managers import owned_labels
 from ..names import DEFAULT, REVISION_LABEL, TAG_LABEL
 from ..revisions import Tag, labels_of
 from ..snapshot import Mesh
+from ..transition import unfinished_tags
 
 
 def tag_findings(mesh: Mesh) -> Iterator[Finding]:
     """By the webhook and the Service of each tag."""
     for tag in mesh.tags.values():
         yield from _split(tag)
+        yield from _under_way(mesh, tag)
         yield from _dangling(mesh, tag)
         yield from _named_like_a_revision(mesh, tag)
     yield from _moved_beside_helm(mesh)
@@ -32,6 +34,19 @@ def _split(tag: Tag) -> Iterator[Finding]:
             f"Tag {tag.name}",
             f'the webhook of tag "{tag.name}" names revision "{tag.revision}" and its Service "{tag.service_revision}": both claim it.',
             "Run istio_tag with the revision you want; it moves both.",
+        )
+
+
+def _under_way(mesh: Mesh, tag: Tag) -> Iterator[Finding]:
+    """A run is at work, or one has died."""
+    transition = unfinished_tags(mesh).get(tag.name)
+    if transition:
+        yield Finding(
+            "tag-transition-unfinished",
+            WARNING,
+            f"Tag {tag.name}",
+            f'tag "{tag.name}" is being moved {transition}. If no run is at work, one has died before the end.',
+            "Run istio_tag again: with the new revision it finishes the move, with the former one it goes back.",
         )
 
 

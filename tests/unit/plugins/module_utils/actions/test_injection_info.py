@@ -29,7 +29,7 @@ class Contrary(MemoryCluster):
         super().__init__(world)
         self.answer = answer
 
-    def _birth(self, _path: str) -> Object:
+    def _birth(self, _path: str, _body: Object) -> Object:
         if isinstance(self.answer, ClusterError):
             raise self.answer
         return self.answer

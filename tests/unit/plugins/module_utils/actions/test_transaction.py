@@ -7,15 +7,17 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from memory_cluster import MemoryCluster
-from mesh_objects import INJECTION, REV, World, healthy_world
+from memory_cluster import Killed, MemoryCluster
+from mesh_objects import INJECTION, OPERATOR_LABELS, REV, World, healthy_world
 
-from ansible_collections.meshops.istio.plugins.module_utils.actions.tag import carry_out
+from ansible_collections.meshops.istio.plugins.module_utils.actions.tag import carry_out, ensure_tag
 from ansible_collections.meshops.istio.plugins.module_utils.actions.transaction import Transaction, path_to
 from ansible_collections.meshops.istio.plugins.module_utils.cluster.errors import ClusterError
 from ansible_collections.meshops.istio.plugins.module_utils.mesh.changes import Change, Ref
 from ansible_collections.meshops.istio.plugins.module_utils.mesh.refusal import Refusal
-from ansible_collections.meshops.istio.plugins.module_utils.mesh.tags import TagMove, plan_tag, plan_tag_removal
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.tag_removal import plan_tag_removal
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.tags import TagMove, plan_tag
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.transition import unfinished_tags
 
 LEGACY = World("default", "canary").default_validator("default").namespace("shop", {INJECTION: "enabled"})
 MOVES = {
@@ -81,6 +83,77 @@ def test_a_second_run_writes_nothing(story: str) -> None:
     assert not planned(cluster, name, revision).changed
 
 
+@pytest.mark.parametrize("story", MOVES)
+def test_a_run_that_is_killed_is_finished_or_taken_back_by_the_next_one(story: str) -> None:
+    world, name, revision = MOVES[story]
+    cluster = MemoryCluster(world)
+    old = stripped(cluster.state())
+    carried_out(cluster, first := planned(cluster, name, revision))
+    new, requests = stripped(cluster.state()), len(cluster.requests)
+
+    for number in range(1, requests + 1):
+        dead = killed(world, name, revision, number)
+        noted = name in unfinished_tags(dead.mesh())
+        forward, back = deepcopy(dead), deepcopy(dead)
+        again = planned(forward, name, revision)
+        carried_out(forward, again)
+        assert stripped(forward.state()) == new, f"killed at {dead.requests[-1]}"
+        if revision is not None and again.changed and number > 1:
+            assert noted, "a move under way carries its note"
+            assert again.previous == first.previous
+            carried_out(back, planned(back, name, first.previous))
+            assert taken_back(back, old), f"killed at {dead.requests[-1]}"
+
+
+def killed(world: World, name: str, revision: str | None, number: int) -> MemoryCluster:
+    """What a run leaves behind that dies at this request."""
+    cluster = MemoryCluster(world)
+    move = planned(cluster, name, revision)
+    cluster.kill = number
+    with pytest.raises(Killed):
+        carried_out(cluster, move)
+    cluster.kill = None
+    return cluster
+
+
+def taken_back(cluster: MemoryCluster, old: dict[str, Any], *but: str) -> bool:
+    """Whether everything is as it was; a tag that was split is whole now, and one that istioctl would prune is so no more."""
+    split = "/api/v1/namespaces/istio-system/services/istiod-revision-tag-prod"
+    states = [deepcopy(state) for state in (stripped(cluster.state()), old)]
+    for state in states:
+        for path in (split, *but):
+            state.pop(path, None)
+        for thing in state.values():
+            for label in OPERATOR_LABELS:
+                thing["metadata"].get("labels", {}).pop(label, None)
+    return states[0] == states[1]
+
+
+def test_a_run_after_a_dead_one_goes_back_when_the_target_has_died_too() -> None:
+    for world, name, previous in ((healthy_world(), "prod", "stable"), (LEGACY, "default", "default")):
+        old = stripped(MemoryCluster(world).state())
+        dead = killed(world, name, "canary", 4)
+        gone = deepcopy(world).kill("canary").find("endpoint_slices", "istiod-canary-abc")
+        dead.put(gone)
+
+        with pytest.raises(Refusal, match=r'"canary" is not ready: .* A run that died had begun to move it .* again\.'):
+            ensure_tag(dead, "istio-system", name, "canary", expect_revision=None, wait_timeout=0, check_mode=False)  # type: ignore[arg-type]
+        assert taken_back(dead, old, "/apis/discovery.k8s.io/v1/namespaces/istio-system/endpointslices/istiod-canary-abc")
+        assert dead.mesh().default_revision == ("stable" if previous == "stable" else "default")
+
+
+def test_what_moves_says_who_had_made_it_and_what_proves_it_and_the_second_run_says_what_is() -> None:
+    cluster = MemoryCluster(healthy_world())
+    first, second = (
+        ensure_tag(cluster, "istio-system", "prod", "canary", expect_revision=None, wait_timeout=0, check_mode=False)  # type: ignore[arg-type]
+        for _ in range(2)
+    )
+
+    assert (first.move.changed, first.maker) == (True, "istioctl")
+    assert first.proof == 'a pod in namespace "shop" is injected by it, as a dry run shows'
+    assert (second.move.changed, second.maker, second.proof) == (False, "", "its injector can be called")
+
+
 def test_pods_are_injected_at_every_moment_while_the_default_changes_hands() -> None:
     cluster = MemoryCluster(LEGACY)
     seen: list[str | None] = []
@@ -96,7 +169,7 @@ def test_the_validator_follows_only_after_the_proof() -> None:
     carried_out(cluster, planned(cluster, "default", "canary"))
     proof = next(number for number, request in enumerate(cluster.requests) if request == "GET /api/v1/namespaces/pay/pods")
 
-    assert "validatingwebhookconfigurations" in cluster.requests[-1]
+    assert "PUT /apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/istiod-default-validator" in cluster.requests[proof:]
     assert not any("validating" in request for request in cluster.requests[:proof] if request.startswith("PUT"))
 
 

@@ -64,6 +64,10 @@ def owned(kind: str, name: str, component: str, revision: str) -> Object:
     return found
 
 
+def under_way(webhook: Object) -> None:
+    webhook["metadata"]["annotations"] = {"meshops.istio/transition": '{"from": "old", "to": "stable"}'}
+
+
 def being_deleted(namespace: Object) -> None:
     namespace["metadata"]["deletionTimestamp"] = "2026-11-30T20:00:00Z"
 
@@ -229,6 +233,10 @@ WRONG = {
     "a pod label of a dead revision": (
         with_template(World("stable").namespace("shop").kill("stable"), "web", rev="stable"),
         ["istiod-not-ready", "workload-injector-dead"],
+    ),
+    "a tag whose move has not ended": (
+        changed(World("stable").tag("prod", "stable"), "mutating", "istio-revision-tag-prod", under_way),
+        ["tag-transition-unfinished"],
     ),
     # shared
     "a node agent of the older revision": (

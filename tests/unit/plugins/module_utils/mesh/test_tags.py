@@ -7,23 +7,27 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from mesh_objects import INJECTION, OPERATOR_LABELS, REV, TAG, World, deactivated, entries, healthy_world
+from mesh_objects import INJECTION, OPERATOR_LABELS, REV, TAG, Object, World, deactivated, entries, healthy_world
 
 from ansible_collections.meshops.istio.plugins.module_utils.mesh.injection import Outcome
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.pod_template import PodTemplate
 from ansible_collections.meshops.istio.plugins.module_utils.mesh.refusal import Refusal
-from ansible_collections.meshops.istio.plugins.module_utils.mesh.tags import TagMove, plan_tag, plan_tag_removal
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.tag_removal import TAG_GUARDS, plan_tag_removal
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.tags import TagMove, is_claimed, maker_of, plan_tag, witnesses
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.transition import unfinished_tags, unmarked
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.workloads import Owner
 
 NOUN = {"MutatingWebhookConfiguration": "mutating", "ValidatingWebhookConfiguration": "validating", "Service": "services"}
 
 
 def written(world: World, move: TagMove) -> World:
-    """The world once the plan has been carried out."""
+    """The world once the plan has been carried out, and the note of the transition is gone."""
     after = deepcopy(world)
     for change in (*move.changes, *move.after_proof):
         things = after.raw[NOUN[change.ref.kind]]
         things[:] = [thing for thing in things if thing["metadata"]["name"] != change.ref.name]
         if change.after is not None:
-            things.append(deepcopy(dict(change.after)))
+            things.append(unmarked(change.after))
     return after
 
 
@@ -173,7 +177,7 @@ def test_a_namespace_whose_injector_is_dead_still_uses_its_tag() -> None:
     mesh = healthy_world().kill("stable").mesh()
 
     assert mesh.verdict("shop").outcome is Outcome.REJECTED
-    with pytest.raises(Refusal, match=r'tag "prod" is kept: 1 namespaces'):
+    with pytest.raises(Refusal, match=r'tag "prod" is kept: 1 namespace'):
         plan_tag_removal(mesh, "prod")
 
 
@@ -223,7 +227,7 @@ def test_a_tag_service_of_another_istio_namespace_is_left_alone() -> None:
 def test_a_tag_in_use_is_kept_unless_that_is_waived() -> None:
     mesh = healthy_world().mesh()
 
-    with pytest.raises(Refusal, match=r'tag "prod" is kept: 1 namespaces are injected through it \(shop\)') as refusal:
+    with pytest.raises(Refusal, match=r'tag "prod" is kept: 1 namespace \(shop\) would start pods without a sidecar') as refusal:
         plan_tag_removal(mesh, "prod")
     assert refusal.value.details == {"blockers": {"namespaces": ["shop"]}}
     assert names(plan_tag_removal(mesh, "prod", waive=["namespaces"])) == [
@@ -245,3 +249,118 @@ def test_removing_a_tag_twice_changes_nothing() -> None:
     after = written(world, plan_tag_removal(world.mesh(), "prod"))
 
     assert not plan_tag_removal(after.mesh(), "prod").changed
+
+
+def owned_by_sail(webhook: Object) -> None:
+    webhook["metadata"]["ownerReferences"] = [{"kind": "IstioRevisionTag", "name": "prod"}]
+
+
+def test_a_tag_of_the_sail_operator_is_left_alone() -> None:
+    world = healthy_world()
+    owned_by_sail(world.find("mutating", "istio-revision-tag-prod"))
+
+    for plan in (lambda: plan_tag(world.mesh(), "prod", "canary"), lambda: plan_tag_removal(world.mesh(), "prod", TAG_GUARDS)):
+        with pytest.raises(Refusal, match='tag "prod" is left alone: IstioRevisionTag prod of the Sail operator owns it'):
+            plan()
+
+
+def test_a_tag_that_two_webhooks_carry_is_left_alone() -> None:
+    world = healthy_world()
+    twin = deepcopy(world.find("mutating", "istio-revision-tag-prod"))
+    twin["metadata"]["name"] = "istio-revision-tag-prod-istio-other"
+    world.raw["mutating"].append(twin)
+
+    with pytest.raises(Refusal, match=r"2 MutatingWebhookConfigurations carry it \(istio-revision-tag-prod, istio-revision-tag-prod-istio"):
+        plan_tag(world.mesh(), "prod", "canary")
+
+
+def test_a_tag_of_another_mesh_is_left_alone() -> None:
+    world = World("stable", "canary").tag("prod", "stable")
+    world.find("istiod_deployments", "istiod-stable")["metadata"]["namespace"] = "istio-other"
+
+    with pytest.raises(Refusal, match='it belongs to revision "stable" in namespace istio-other, and "canary" lives in istio-system'):
+        plan_tag(world.mesh(), "prod", "canary")
+
+
+def test_a_tag_of_a_helm_release_is_taken_over_when_it_moves_and_left_to_it_when_not() -> None:
+    world = World("stable", "canary").tag("prod", "stable")
+    metadata = world.find("mutating", "istio-revision-tag-prod")["metadata"]
+    for label in OPERATOR_LABELS:
+        metadata["labels"].pop(label, None)
+        world.find("services", "istiod-revision-tag-prod")["metadata"]["labels"].pop(label, None)
+    metadata["labels"]["app.kubernetes.io/managed-by"] = "Helm"
+    metadata["annotations"] = {"meta.helm.sh/release-name": "istiod-stable", "meta.helm.sh/release-namespace": "istio-system"}
+
+    assert not plan_tag(world.mesh(), "prod", "stable").changed
+    move = plan_tag(world.mesh(), "prod", "canary")
+    after: Any = move.changes[0].after
+    assert after["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "meshops.istio"
+    assert after["metadata"]["annotations"].keys() == {"meshops.istio/transition"}
+
+
+def test_who_made_a_tag_is_told_by_its_marks_and_by_who_wrote_it() -> None:
+    world = World("stable", "canary").tag("prod", "stable")
+    by_istioctl = world.find("mutating", "istio-revision-tag-prod")
+    ours = written(world, plan_tag(world.mesh(), "prod", "stable")).find("mutating", "istio-revision-tag-prod")
+    helms = deepcopy(ours)
+    helms["metadata"]["annotations"] = {"meta.helm.sh/release-name": "istiod", "meta.helm.sh/release-namespace": "istio-system"}
+
+    assert (is_claimed(ours), is_claimed(by_istioctl), is_claimed(helms)) == (False, True, True)
+    assert maker_of(by_istioctl, ["kubectl"]) == "istioctl"
+    assert maker_of(helms, ["istioctl"]) == "istioctl"
+    assert maker_of(helms, ["istiod", "helm"]) == "Helm release istio-system/istiod"
+
+
+def test_the_injector_that_the_default_tag_switched_off_comes_back_before_the_tag_goes() -> None:
+    world = World("default", "canary").default_validator("default").namespace("shop", {INJECTION: "enabled"})
+    moved = written(world, plan_tag(world.mesh(), "default", "canary"))
+    removal = plan_tag_removal(moved.mesh(), "default")
+    after = written(moved, removal)
+
+    assert names(removal)[:2] == [
+        "MutatingWebhookConfiguration istio-sidecar-injector",
+        "ValidatingWebhookConfiguration istiod-default-validator",
+    ]
+    assert after.mesh().verdict("shop").revision == "default"
+    for noun in ("mutating", "validating"):
+        assert {thing["metadata"]["name"]: thing for thing in after.raw[noun]} == {
+            thing["metadata"]["name"]: thing for thing in world.raw[noun]
+        }
+
+
+def test_an_injector_that_istioctl_switched_off_stays_off_so_its_namespaces_keep_the_tag() -> None:
+    world = World("default", "canary").tag("default", "canary").namespace("shop", {INJECTION: "enabled"})
+    world.raw["mutating"] = [
+        deactivated(thing) if thing["metadata"]["name"] == "istio-sidecar-injector" else thing for thing in world.raw["mutating"]
+    ]
+
+    with pytest.raises(Refusal, match=r'tag "default" is kept: 1 namespace \(shop\) would start pods without a sidecar'):
+        plan_tag_removal(world.mesh(), "default")
+
+
+def test_pods_and_templates_that_ask_for_the_tag_themselves_keep_it_by_a_guard_of_their_own() -> None:
+    world = World("stable").tag("prod", "stable").namespace("plain").namespace("shop", {REV: "prod"})
+    gate, web = Owner("Deployment", "plain", "gate"), Owner("Deployment", "shop", "web")
+    asking = [(gate, PodTemplate({REV: "prod"})), (web, PodTemplate()), (Owner("Job", "plain", "once"), PodTemplate())]
+
+    with pytest.raises(Refusal, match=r"1 workload with a label of its own \(Deployment plain/gate\)") as refusal:
+        plan_tag_removal(world.mesh(), "prod", ["namespaces"], asking)
+    assert refusal.value.details == {"blockers": {"pod_labels": ["Deployment plain/gate"]}}
+    assert plan_tag_removal(world.mesh(), "prod", TAG_GUARDS, asking).changed
+
+
+def test_who_can_be_asked_for_a_pod_of_a_tag() -> None:
+    world = (
+        World("stable").tag("prod", "stable").namespace("plain").namespace("shop", {REV: "prod"}).namespace("off", {INJECTION: "disabled"})
+    )
+
+    assert witnesses(world.mesh(), "prod")[:2] == [("shop", {}), ("istio-system", {REV: "prod"})]
+    assert ("off", {REV: "prod"}) not in witnesses(world.mesh(), "prod")
+    assert witnesses(world.kill("stable").mesh(), "prod") == []
+
+
+def test_a_note_that_nobody_can_read_is_none() -> None:
+    world = World("stable").tag("prod", "stable")
+    for note in ("nonsense", "[]", '{"from": 1}', "null"):
+        world.find("mutating", "istio-revision-tag-prod")["metadata"]["annotations"] = {"meshops.istio/transition": note}
+        assert unfinished_tags(world.mesh()) == {}
