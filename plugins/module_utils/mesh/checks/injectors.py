@@ -70,11 +70,13 @@ def _uncallable(mesh: Mesh) -> Iterator[Finding]:
 def _istiods_not_ready(mesh: Mesh) -> Iterator[Finding]:
     used = _in_use(mesh)
     webhooks: list[Injector | Validator] = [*_live(mesh), *mesh.validators]
-    silent = [webhook for webhook in webhooks if webhook.reachable is Reachability.NO_ENDPOINTS]
+    silent: dict[str, list[Injector | Validator]] = {}
+    for webhook in webhooks:
+        if webhook.reachable is Reachability.NO_ENDPOINTS:
+            silent.setdefault(webhook.service, []).append(webhook)
     closed = {validator.service for validator in mesh.validators if validator.fails_closed and validator.objects.matches({})}
-    for service in sorted({webhook.service for webhook in silent}):
-        callers = sorted({webhook.configuration for webhook in silent if webhook.service == service})
-        revision = next(webhook.revision for webhook in silent if webhook.service == service)
+    for service, calling in sorted(silent.items()):
+        callers, revision = sorted({webhook.configuration for webhook in calling}), calling[0].revision
         yield Finding(
             "istiod-not-ready",
             ERROR if service in used | closed else WARNING,

@@ -63,12 +63,12 @@ def _losing(mesh: Mesh) -> Iterator[Finding]:
             if verdict.outcome is Outcome.NONE and not pod.rendered and not pod.terminating:
                 losing.setdefault(namespace, {})[str(workload.owner)] = verdict.reason
     for namespace, reasons in losing.items():
-        reason, *_ = reasons.values()
+        said = list(reasons.values())
         yield Finding(
             "sidecars-not-renewed",
             ERROR,
             f"Namespace {namespace}",
-            f"the pods of {some(list(reasons))} have a sidecar, and their successors get none: {reason}.",
+            f"the pods of {some(list(reasons))} have a sidecar, and their successors get none: {said[0]}.",
             "Label the namespace with ns_revision_label before anything restarts them, or restart them to take them out of the mesh.",
         )
 
