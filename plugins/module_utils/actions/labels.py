@@ -68,7 +68,7 @@ def _untouched(change: Relabelling) -> Labelled | None:
 
 def _write(change: Relabelling, mesh: Mesh, cluster: Cluster) -> Labelled:
     current: Object | None = dict(mesh.namespace_objects[change.namespace])
-    for _ in range(TRIES):
+    for _attempt in range(TRIES):
         try:
             metadata = {"labels": dict(change.after), "resourceVersion": (current or {})["metadata"]["resourceVersion"]}
             cluster.merge_patch(NAMESPACES(name=change.namespace), {"metadata": metadata})

@@ -49,6 +49,11 @@ class Verdict:
         return self.injector.revision if self.injector and self.outcome is Outcome.INJECTED else None
 
     @property
+    def unheard(self) -> bool:
+        """Whether what asks for a sidecar gets none because nobody answers, not because an istiod that was asked says no."""
+        return self.outcome is Outcome.NONE and not (self.injector and self.injector.reachable.ok)
+
+    @property
     def version(self) -> str | None:
         """The version of the istiod that injects, None when nobody does, or when it cannot be seen."""
         return self.injector.version if self.injector and self.outcome is Outcome.INJECTED else None

@@ -118,8 +118,15 @@ class Mesh:
         return self.verdict_of(namespace, PodTemplate(pod or {}))
 
     def verdict_of(self, namespace: str, pod: PodTemplate) -> Verdict:
-        """Who injects such a pod born now in a namespace."""
-        return verdict(self.injectors, self.namespaces.get(namespace, {}), pod)
+        """Who injects such a pod born now in a namespace. Worked out once for all pods that look the same."""
+        key = (namespace, frozenset(pod.labels.items()), frozenset(pod.annotations.items()), pod.host_network)
+        if key not in self._verdicts:
+            self._verdicts[key] = verdict(self.injectors, self.namespaces.get(namespace, {}), pod)
+        return self._verdicts[key]
+
+    @cached_property
+    def _verdicts(self) -> dict[tuple[object, ...], Verdict]:
+        return {}
 
     def wanted(self, pod: Pod) -> str | None:
         """The revision that a successor of this pod would get, None when nobody injects it."""

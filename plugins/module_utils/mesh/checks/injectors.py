@@ -21,8 +21,9 @@ SWITCHED_OFF = Selector.parse(NEVER_MATCH)
 
 def injector_findings(mesh: Mesh) -> Iterator[Finding]:
     """By the webhook configurations alone, and by who depends on them."""
-    yield from _uncallable(mesh)
-    yield from _istiods_not_ready(mesh)
+    used = _in_use(mesh)
+    yield from _uncallable(mesh, used)
+    yield from _istiods_not_ready(mesh, used)
     yield from _entries_that_differ(mesh)
     yield from _overlaps(mesh)
 
@@ -42,8 +43,7 @@ def _live(mesh: Mesh) -> list[Injector]:
     return [injector for injector in mesh.injectors if injector.namespaces != SWITCHED_OFF]
 
 
-def _uncallable(mesh: Mesh) -> Iterator[Finding]:
-    used = _in_use(mesh)
+def _uncallable(mesh: Mesh, used: set[str]) -> Iterator[Finding]:
     for injector in {injector.configuration: injector for injector in _live(mesh) if not injector.reachable.ok}.values():
         thing = f"MutatingWebhookConfiguration {injector.configuration}"
         if injector.reachable is Reachability.NO_SERVICE and injector.tag is None:
@@ -67,8 +67,7 @@ def _uncallable(mesh: Mesh) -> Iterator[Finding]:
             )
 
 
-def _istiods_not_ready(mesh: Mesh) -> Iterator[Finding]:
-    used = _in_use(mesh)
+def _istiods_not_ready(mesh: Mesh, used: set[str]) -> Iterator[Finding]:
     webhooks: list[Injector | Validator] = [*_live(mesh), *mesh.validators]
     silent: dict[str, list[Injector | Validator]] = {}
     for webhook in webhooks:

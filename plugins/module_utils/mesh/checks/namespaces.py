@@ -52,7 +52,7 @@ def _verdict(mesh: Mesh, name: str, labels: Labels) -> Iterator[Finding]:
             f'pods in namespace "{name}" are rejected: {verdict.reason}.',
             "Bring the revision back, or move the tag or label to a revision that is ready.",
         )
-    if verdict.outcome is Outcome.NONE and asks_for_injection(labels):
+    if verdict.unheard and asks_for_injection(labels):
         yield Finding(
             "namespace-nobody-injects",
             ERROR,
@@ -72,13 +72,17 @@ def _verdict(mesh: Mesh, name: str, labels: Labels) -> Iterator[Finding]:
 
 
 def _kept_in_git(mesh: Mesh) -> Iterator[Finding]:
-    """One for each product, because a product that has one namespace usually has all of them."""
+    """One for each product, because a product that has one namespace usually has all of them.
+
+    A namespace that follows a tag is well: an upgrade moves the tag.
+    """
     kept: dict[str, list[str]] = {}
     for namespace in mesh.raw["namespaces"]:
-        if namespace["metadata"]["name"] not in mesh.namespaces:
+        name = namespace["metadata"]["name"]
+        if not asks_for_injection(mesh.namespaces.get(name, {})) or mesh.tag_used_by(name):
             continue
         for product in {manager.product for manager in managers_of(namespace) if manager.puts_back}:
-            kept.setdefault(product, []).append(namespace["metadata"]["name"])
+            kept.setdefault(product, []).append(name)
     for product, names in kept.items():
         yield Finding(
             "namespace-label-in-git",

@@ -10,15 +10,17 @@ from typing import Any
 
 from ..finding import ERROR, WARNING, Finding
 from ..injection import Outcome
-from ..injectors import Reachability
 from ..names import REVISION_LABEL, STATUS_ANNOTATION
 from ..pod_template import PodTemplate
-from ..revisions import labels_of
+from ..revisions import annotations_of, labels_of
 from ..snapshot import Mesh
 from ..versions import Minor, minor_of
 from ..words import counted, some
 from ..workloads import Pod, is_over, proxy_of
 from .namespaces import asks_for_injection
+
+WITHOUT_SUCCESSOR = ("Job", "Pod")
+"""Kinds of owners whose pods are not born again as they are."""
 
 MINORS_APART = 2
 """A revision may be two minors newer than the proxies that move to it; only one is supported for long (istio.io, supported releases)."""
@@ -33,9 +35,12 @@ def pod_findings(mesh: Mesh) -> Iterator[Finding]:
 
 
 def _orphans(mesh: Mesh) -> Iterator[Finding]:
-    """Proxies keep what they last got; they cannot get certificates any more."""
-    external = {injector.revision for injector in mesh.injectors if injector.reachable is Reachability.EXTERNAL}
-    alive = {labels_of(thing).get(REVISION_LABEL) for thing in mesh.raw["istiod_deployments"]} | external
+    """Proxies keep what they last got; they cannot get certificates any more.
+
+    Where an injector can be called there is an istiod, also when its Deployment is in another cluster.
+    """
+    callable_now = {injector.revision for injector in mesh.injectors if injector.reachable.ok}
+    alive = {labels_of(thing).get(REVISION_LABEL) for thing in mesh.raw["istiod_deployments"]} | callable_now
     staying = [pod for pod in mesh.pods if not pod.terminating]
     for revision in sorted({pod.revision for pod in staying} - alive):
         orphans = [str(pod) for pod in staying if pod.revision == revision]
@@ -56,7 +61,7 @@ def _losing(mesh: Mesh) -> Iterator[Finding]:
         namespace = workload.owner.namespace
         if namespace not in mesh.namespaces or asks_for_injection(mesh.namespaces[namespace]):
             continue
-        if _injected_by_hand(mesh.controllers.get(workload.owner)):
+        if workload.owner.kind in WITHOUT_SUCCESSOR or _injected_by_hand(mesh.controllers.get(workload.owner)):
             continue
         for pod in workload.pods:
             verdict = mesh.verdict_of(namespace, pod.template)
@@ -78,12 +83,17 @@ def _injected_by_hand(controller: Mapping[str, Any] | None) -> bool:
     return controller is not None and STATUS_ANNOTATION in (controller["spec"]["template"]["metadata"].get("annotations") or {})
 
 
+def _was_injected(pod: Mapping[str, Any]) -> bool:
+    """Whether an injector has had a pod; a template of the user's own may give the proxy another name."""
+    return STATUS_ANNOTATION in annotations_of(pod) or proxy_of(pod) is not None
+
+
 def _without_sidecar(mesh: Mesh) -> Iterator[Finding]:
     """Pods born before their namespace was labelled, or while nobody injected."""
     without: dict[str, list[str]] = {}
     for pod in mesh.raw["pods"]:
         namespace = pod["metadata"]["namespace"]
-        if namespace not in mesh.namespaces or is_over(pod) or pod["metadata"].get("deletionTimestamp") or proxy_of(pod) is not None:
+        if namespace not in mesh.namespaces or is_over(pod) or pod["metadata"].get("deletionTimestamp") or _was_injected(pod):
             continue
         verdict = mesh.verdict_of(namespace, PodTemplate.parse(pod))
         if verdict.outcome is Outcome.INJECTED and verdict.certain:
@@ -105,7 +115,7 @@ def _skew(mesh: Mesh) -> Iterator[Finding]:
     pods: dict[tuple[str, Minor], list[Pod]] = {}
     for pod in mesh.pods:
         proxy = minor_of(pod.version)
-        if proxy is not None and minors.get(pod.revision) is not None:
+        if proxy is not None and not pod.terminating and minors.get(pod.revision) is not None:
             pods.setdefault((pod.revision, proxy), []).append(pod)
     for (revision, proxy), found in sorted(pods.items()):
         istiod = minors[revision] or proxy

@@ -40,7 +40,7 @@ def _judge(mesh: Mesh, owner: Owner, template: PodTemplate) -> Iterator[Finding]
                 f"the pods of {owner} are labelled {REVISION_LABEL}={wanted}, which their namespace overrules: {verdict.reason}.",
                 "Remove the label from the pod template; or take the injection label off the namespace and label all its pod templates.",
             )
-    elif verdict.outcome is Outcome.NONE:
+    elif verdict.unheard:
         yield Finding(
             "workload-nobody-injects",
             ERROR,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from fake_api import FakeApi
@@ -77,7 +78,7 @@ def test_a_mesh_is_also_its_pods_and_workloads(api: FakeApi, cluster: Cluster) -
 
     assert [thing["kind"] for thing in raw["workloads"]] == ["Deployment", "StatefulSet", "DaemonSet"]
     assert raw["replica_sets"] == [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web-7f"}}]
-    assert raw["pods"][0]["metadata"] == {"name": "web-1"}
+    assert raw["pods"][0]["metadata"]["name"] == "web-1"
 
 
 def test_of_a_pod_what_is_judged_stays() -> None:
@@ -88,34 +89,70 @@ def test_of_a_pod_what_is_judged_stays() -> None:
         "args": ["proxy", "router"],
         "env": [{"name": "X"}],
     }
-    waiting = {"name": "web", "state": {"waiting": {"reason": "ImagePullBackOff"}}, "image": "x"}
+    waiting = {"name": "web", "restartCount": 4, "state": {"waiting": {"reason": "ImagePullBackOff", "message": "x" * 99}}, "image": "x"}
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "web-1", "annotations": {"istio.io/rev": "stable"}, "ownerReferences": [{"kind": "ReplicaSet"}]},
-        "spec": {"nodeName": "n1", "hostNetwork": True, "containers": [container], "initContainers": [container], "volumes": [{}]},
-        "status": {"phase": "Running", "conditions": [{"type": "Ready"}], "containerStatuses": [waiting], "hostIP": "10.0.0.1"},
+        "metadata": {
+            "name": "web-1",
+            "namespace": "shop",
+            "uid": "1",
+            "labels": {"app": "web"},
+            "annotations": {"istio.io/rev": "stable", "cni.projectcalico.org/podIP": "10.1.2.3/32"},
+            "ownerReferences": [{"kind": "ReplicaSet", "name": "web-7f", "controller": True, "uid": "2"}],
+            "managedFields": [{}],
+        },
+        "spec": {
+            "nodeName": "n1",
+            "hostNetwork": True,
+            "containers": [{"name": "web", "args": ["x"]}, container],
+            "initContainers": [container],
+            "volumes": [{}],
+        },
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-30T20:00:00Z"}],
+            "containerStatuses": [waiting],
+            "hostIP": "10.0.0.1",
+        },
     }
-    kept = {"name": "istio-proxy", "image": "proxyv2:1.31", "restartPolicy": "Always", "args": ["proxy", "router"]}
+    kept = {"name": "istio-proxy", "image": "proxyv2:1.31", "args": ["proxy", "router"]}
 
     assert trim_pod(pod) == {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": pod["metadata"],
-        "spec": {"nodeName": "n1", "hostNetwork": True, "containers": [kept], "initContainers": [kept]},
+        "metadata": {
+            "name": "web-1",
+            "namespace": "shop",
+            "labels": {"app": "web"},
+            "annotations": {"istio.io/rev": "stable"},
+            "ownerReferences": [{"kind": "ReplicaSet", "name": "web-7f", "controller": True}],
+        },
+        "spec": {"hostNetwork": True, "containers": [kept], "initContainers": [kept]},
         "status": {
             "phase": "Running",
-            "conditions": [{"type": "Ready"}],
-            "containerStatuses": [{"name": "web", "state": {"waiting": {"reason": "ImagePullBackOff"}}}],
+            "conditions": [{"type": "Ready", "status": "True"}],
+            "containerStatuses": [{"name": "web", "restartCount": 4, "state": {"waiting": {"reason": "ImagePullBackOff"}}}],
             "initContainerStatuses": [],
         },
     }
 
 
+def test_pods_in_memory_share_what_is_the_same_for_all() -> None:
+    """A thousand replicas of one workload, each parsed from a page of JSON of its own."""
+    told = {"metadata": {"name": "web", "labels": {"app": "a-name-of-many-pods"}}, "spec": {"containers": [{"name": "istio-proxy"}]}}
+    one, two = (trim_pod(json.loads(json.dumps(told))) for _number in range(2))
+
+    assert one["metadata"]["labels"]["app"] is two["metadata"]["labels"]["app"]
+    assert one["spec"]["containers"][0]["name"] is two["spec"]["containers"][0]["name"]
+
+
 def test_of_a_workload_what_says_how_a_rollout_stands_stays() -> None:
     spec = {"replicas": 3, "paused": True, "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{}]}}}
-    workload = trim_workload({"kind": "Deployment", "metadata": {"name": "web"}, "spec": spec, "status": {"replicas": 3}})
+    written = {"name": "web", "annotations": {"note": "kept", "kubectl.kubernetes.io/last-applied-configuration": "{}"}}
+    workload = trim_workload({"kind": "Deployment", "metadata": written, "spec": spec, "status": {"replicas": 3}})
 
+    assert workload["metadata"] == {"name": "web", "annotations": {"note": "kept"}}
     assert workload["spec"] == {"replicas": 3, "paused": True, "template": {"metadata": {"labels": {"app": "web"}}}}
     assert workload["status"] == {"replicas": 3}
 

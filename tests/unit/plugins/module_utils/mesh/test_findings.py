@@ -68,8 +68,19 @@ def under_way(webhook: Object) -> None:
     webhook["metadata"]["annotations"] = {"meshops.istio/transition": '{"from": "old", "to": "stable"}'}
 
 
-def being_deleted(namespace: Object) -> None:
-    namespace["metadata"]["deletionTimestamp"] = "2026-11-30T20:00:00Z"
+def being_deleted(found: Object) -> None:
+    found["metadata"]["deletionTimestamp"] = "2026-11-30T20:00:00Z"
+
+
+def with_template_that_says_no() -> World:
+    world = with_template(World("stable").namespace("shop"), "web", rev="stable")
+    world.find("workloads", "web")["spec"]["template"]["metadata"]["annotations"] = {INJECT: "false"}
+    return world
+
+
+def without_deployment(world: World) -> World:
+    world.raw["istiod_deployments"] = []
+    return world
 
 
 def gateway_taken_over(before: str, after: str = "canary") -> World:
@@ -267,6 +278,24 @@ WRONG = {
 }
 
 FINE = {
+    "an istiod that injects only pods that ask by themselves": World("stable")
+    .injection_config("stable", policy="disabled")
+    .namespace("shop", {REV: "stable"}),
+    "a pod template that names a revision and says no": with_template_that_says_no(),
+    "proxies of an istiod that runs in another cluster, behind a Service of this one": without_deployment(healthy_world()),
+    "a bare pod that was injected by hand, and has no successor": with_thing(
+        World("stable").namespace("shop"), "pods", pod("shop", "tool", "stable")
+    ),
+    "a pod whose proxy has a name of its own": with_thing(
+        World("stable").namespace("shop", {REV: "stable"}), "pods", pod("shop", "odd", None, annotations={"sidecar.istio.io/status": "{}"})
+    ),
+    "a proxy of another version that is ending": changed(with_proxies(World("stable"), "1.31.0"), "pods", "web-0", being_deleted),
+    "a namespace in Git that follows a tag": changed(
+        World("stable").tag("prod", "stable").namespace("shop", {REV: "prod"}), "namespaces", "shop", argo_cd_writes_the_label
+    ),
+    "a namespace in Git that says no": changed(
+        World("stable").namespace("shop", {INJECTION: "disabled"}), "namespaces", "shop", argo_cd_writes_the_label
+    ),
     "a healthy mesh": healthy_world(),
     "a namespace that is being deleted": changed(
         World("stable").namespace("shop", {REV: "stable"}).app("shop", "web", "stable"), "namespaces", "shop", being_deleted
