@@ -29,11 +29,11 @@ ISTIOCTL = {"stable": "istioctl-old", "canary": "istioctl-new"}
 POD_SECONDS = 180
 """How long pods may take to become ready; Envoys start slowly when many start at once."""
 
-WATCHED = (
-    "namespaces,pods,deployments,services,configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,"
-    "mutatingwebhookconfigurations,validatingwebhookconfigurations,poddisruptionbudgets"
+LABELLED = (
+    "deployments,services,configmaps,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings,horizontalpodautoscalers,"
+    "networkpolicies,poddisruptionbudgets,mutatingwebhookconfigurations,validatingwebhookconfigurations"
 )
-LABELLED = WATCHED.replace("namespaces,pods,", "horizontalpodautoscalers,networkpolicies,")
+WATCHED = f"namespaces,pods,{LABELLED}"
 SHARED = ("istio-ca-secret", "istio-ca-root-cert", "istio-reader-service-account")
 VOLATILE = {"managedFields", "resourceVersion", "status", "caBundle", "failurePolicy"}
 """What the API server, the nodes and istiod write by themselves."""
@@ -157,11 +157,20 @@ class Mesh:
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """Nothing that matters is created, changed or deleted meanwhile."""
+        with self.only_losing() as lost:
+            yield
+        assert not lost, f"deleted: {', '.join(lost)}"
+
+    @contextmanager
+    def only_losing(self) -> Iterator[list[str]]:
+        """Nothing that matters is created or changed meanwhile; afterwards the list has the names of what was deleted."""
+        lost: list[str] = []
         before = self._everything()
-        yield
+        yield lost
         after = self._everything()
-        differing = sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+        differing = sorted(name for name, thing in after.items() if before.get(name) != thing)
         assert not differing, f"changed: {', '.join(differing)}"
+        lost += sorted(before.keys() - after.keys())
 
     def _everything(self) -> dict[str, Any]:
         return {_name_of(thing): _lasting(thing) for thing in items(WATCHED, "--all-namespaces") if not _is_lock(thing)}
