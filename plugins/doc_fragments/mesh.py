@@ -15,6 +15,11 @@ options:
       - The namespace of the control planes.
     type: str
     default: istio-system
+  cluster_uid:
+    description:
+      - The cluster that is meant, by the UID of its namespace C(kube-system), which M(meshops.istio.mesh_info) returns.
+      - On any other cluster the module fails before it does anything.
+    type: str
 requirements:
   - python >= 3.9
   - kubernetes >= 31, except 36.0.0

@@ -54,7 +54,7 @@ class ArgumentSpec:
 AUTH = ArgumentSpec(auth_options())
 """How to reach the cluster: kubernetes.core's options. Documented by kubernetes.core.k8s_auth_options."""
 
-MESH = ArgumentSpec({"istio_namespace": {"type": "str", "default": DEFAULT_ISTIO_NAMESPACE}})
+MESH = ArgumentSpec({"istio_namespace": {"type": "str", "default": DEFAULT_ISTIO_NAMESPACE}, "cluster_uid": {"type": "str"}})
 """Documented by meshops.istio.mesh."""
 
 SAMPLE = ArgumentSpec({"sample_size": {"type": "int", "default": 20}})

@@ -14,6 +14,7 @@ from ._argspec import AUTH, MESH, ArgumentSpec
 from .cluster.client import Cluster
 from .cluster.connection import IMPORT_ERRORS
 from .cluster.errors import ClusterError
+from .cluster.identity import identity_of, refuse_another_cluster
 from .mesh.refusal import Refusal
 
 NEEDED = {
@@ -38,9 +39,15 @@ def mesh_module(spec: ArgumentSpec) -> AnsibleModule:
 
 @contextmanager
 def failing_readably(module: AnsibleModule) -> Iterator[Cluster]:
-    """The cluster of a module; a ClusterError or Refusal within ends the module with its sentence, anything else surfaces."""
+    """The cluster of a module, refused when it is not the one that the user means.
+
+    A ClusterError or Refusal within ends the module with its sentence, anything else surfaces.
+    """
     try:
-        yield Cluster.from_params(module.params)
+        cluster = Cluster.from_params(module.params)
+        if module.params["cluster_uid"]:
+            refuse_another_cluster(identity_of(cluster), module.params["cluster_uid"])
+        yield cluster
     except Refusal as refusal:
         module.fail_json(msg=str(refusal), **refusal.details)
     except ClusterError as error:

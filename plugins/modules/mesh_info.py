@@ -92,7 +92,7 @@ mesh:
 
 from ..module_utils._argspec import SAMPLE
 from ..module_utils._module import failing_readably, mesh_module
-from ..module_utils.cluster.paths import NAMESPACES, VERSION
+from ..module_utils.cluster.identity import identity_of
 from ..module_utils.cluster.read import read_mesh
 from ..module_utils.cluster.surroundings import read_surroundings
 from ..module_utils.mesh.snapshot import Mesh
@@ -104,10 +104,7 @@ def main() -> None:
     with failing_readably(module) as cluster:
         istio_namespace = module.params["istio_namespace"]
         mesh = Mesh({**read_mesh(cluster, istio_namespace), **read_surroundings(cluster, istio_namespace)}, istio_namespace)
-        home = cluster.get(NAMESPACES(name="kube-system")) or {"metadata": {}}
-        version = cluster.get(VERSION) or {}
-        identity = {"uid": home["metadata"].get("uid"), "kubernetes_version": version.get("gitVersion")}
-        module.exit_json(changed=False, mesh={"cluster": identity, **mesh_view(mesh, module.params["sample_size"])})
+        module.exit_json(changed=False, mesh={"cluster": identity_of(cluster), **mesh_view(mesh, module.params["sample_size"])})
 
 
 if __name__ == "__main__":

@@ -37,6 +37,8 @@ SERVICE_ACCOUNTS = Resource("api/v1", "serviceaccounts", "ServiceAccount")
 CONFIG_MAPS = Resource("api/v1", "configmaps", "ConfigMap")
 SECRETS = Resource("api/v1", "secrets", "Secret")
 EVENTS = Resource("api/v1", "events", "Event")
+NODES = Resource("api/v1", "nodes", "Node")
+RESOURCE_QUOTAS = Resource("api/v1", "resourcequotas", "ResourceQuota")
 NAMESPACES = Resource("api/v1", "namespaces", "Namespace")
 ENDPOINT_SLICES = Resource("apis/discovery.k8s.io/v1", "endpointslices", "EndpointSlice")
 DEPLOYMENTS = Resource("apis/apps/v1", "deployments", "Deployment")
@@ -71,6 +73,7 @@ WORKLOADS = (DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS)
 RESOURCES = {resource.plural: resource for resource in list(globals().values()) if isinstance(resource, Resource)}
 
 CLUSTER_SCOPED = (
+    NODES,
     NAMESPACES,
     CLUSTER_ROLES,
     CLUSTER_ROLE_BINDINGS,

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -47,3 +48,14 @@ class Finding:
 def in_order(found: Iterable[Finding]) -> list[Finding]:
     """The findings, errors first, then by code and object."""
     return sorted(found, key=lambda finding: (SEVERITIES.index(finding.severity), finding.code, finding.object))
+
+
+def first_of_each_code(found: Iterable[Finding], size: int) -> list[Finding]:
+    """At most so many findings of one code: one mistake can befall hundreds of namespaces."""
+    seen: Counter[str] = Counter()
+    kept = []
+    for finding in found:
+        seen[finding.code] += 1
+        if seen[finding.code] <= size:
+            kept.append(finding)
+    return kept

@@ -5,9 +5,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-
 from .checks.injectors import injector_findings
 from .checks.leftovers import leftover_findings
 from .checks.namespaces import namespace_findings
@@ -34,14 +31,3 @@ CHECKS = (
 def findings(mesh: Mesh) -> list[Finding]:
     """Everything that is wrong with the mesh, errors first."""
     return in_order(finding for check in CHECKS for finding in check(mesh))
-
-
-def first_of_each_code(found: Iterable[Finding], size: int) -> list[Finding]:
-    """At most so many findings of one code: one mistake can befall hundreds of namespaces."""
-    seen: Counter[str] = Counter()
-    kept = []
-    for finding in found:
-        seen[finding.code] += 1
-        if seen[finding.code] <= size:
-            kept.append(finding)
-    return kept

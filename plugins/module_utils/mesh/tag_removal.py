@@ -22,7 +22,7 @@ from .workloads import Owner
 TAG_GUARDS = ("namespaces", "pod_labels")
 """What can keep a tag, each waived by its own name."""
 
-Asking = Iterable["tuple[Owner, PodTemplate]"]
+Asking = Iterable[tuple[Owner, PodTemplate]]
 """Owners of pods, and what of the pods decides."""
 
 

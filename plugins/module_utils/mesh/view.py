@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from .findings import findings, first_of_each_code
+from .finding import first_of_each_code
+from .findings import findings
 from .names import INJECTION_LABELS
 from .restarts import Restart, plan_restarts
 from .snapshot import Mesh, injection_labels

@@ -31,7 +31,7 @@ def test_two_specs_are_one_with_the_rules_of_both() -> None:
 def test_merging_changes_neither() -> None:
     MESH.merge(SAMPLE)
 
-    assert list(MESH.options) == ["istio_namespace"]
+    assert list(MESH.options) == ["istio_namespace", "cluster_uid"]
 
 
 def test_rules_reach_ansible() -> None:
@@ -52,4 +52,4 @@ def test_every_shared_option_is_documented(spec: ArgumentSpec, fragment: object)
     assert documented.keys() == spec.options.keys()
     for name, option in spec.options.items():
         assert documented[name]["type"] == option["type"]
-        assert documented[name].get("default", option["default"]) == option["default"]
+        assert documented[name].get("default", option.get("default")) == option.get("default")

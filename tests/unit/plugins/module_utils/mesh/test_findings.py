@@ -22,8 +22,8 @@ from mesh_objects import (
     workload,
 )
 
-from ansible_collections.meshops.istio.plugins.module_utils.mesh.finding import Finding
-from ansible_collections.meshops.istio.plugins.module_utils.mesh.findings import findings, first_of_each_code
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.finding import Finding, first_of_each_code
+from ansible_collections.meshops.istio.plugins.module_utils.mesh.findings import findings
 from ansible_collections.meshops.istio.plugins.module_utils.mesh.view import mesh_view
 
 HELM = "meta.helm.sh/release-name"

@@ -1,0 +1,84 @@
+# Copyright (c) 2026, the meshops.istio contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Everything that can be known before an upgrade touches anything."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from ..cluster.access import missing_rights
+from ..cluster.client import Cluster
+from ..cluster.read import read_mesh
+from ..cluster.room import read_room
+from ..mesh.finding import WARNING, Finding, in_order
+from ..mesh.permissions import Missing, permission_findings, rights_of
+from ..mesh.room import room_findings
+from ..mesh.skew import skew_findings
+from ..mesh.snapshot import Mesh
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """What is to be checked; names and versions are None where they are not known."""
+
+    istio_namespace: str
+    stages: Sequence[str]
+    namespaces: Sequence[str]
+    from_revision: str | None
+    to_revision: str | None
+    to_version: str | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found."""
+
+    cluster: dict[str, Any]
+    findings: list[Finding]
+    missing: list[Missing]
+
+
+def look(cluster: Cluster, upgrade: Upgrade, *, identity: dict[str, Any], verified_tls: bool) -> Report:
+    """Permissions, versions, room and workloads.
+
+    Raises:
+        ClusterError: what every stage needs cannot be read.
+        Refusal: a namespace does not exist.
+    """
+    missing = missing_rights(cluster, rights_of(upgrade.stages), upgrade.istio_namespace, upgrade.namespaces)
+    mesh = Mesh(read_mesh(cluster, upgrade.istio_namespace), upgrade.istio_namespace)
+    scope = mesh.require_namespaces(upgrade.namespaces)
+    versions = {name: revision.version for name, revision in mesh.revisions.items()}
+    before = versions.get(upgrade.from_revision or "")
+    after = versions.get(upgrade.to_revision or "") or upgrade.to_version
+    found = [
+        *permission_findings(missing),
+        *skew_findings(identity["kubernetes_version"], before, after),
+        *room_findings(mesh, read_room(cluster, scope), scope),
+        *([] if verified_tls else [_unverified(cluster.host)]),
+    ]
+    return Report(identity, in_order(found), missing)
+
+
+def _unverified(host: str) -> Finding:
+    return Finding(
+        "tls-not-verified",
+        WARNING,
+        "Connection",
+        f"the certificate of {host} is not checked (validate_certs is false): whoever stands in between can read the token and change "
+        "everything that is written.",
+        "Give ca_cert, and leave validate_certs out.",
+    )
+
+
+def version_of_istioctl(run: Callable[..., tuple[int, str, str]], binary: str) -> str | None:
+    """The version of an istioctl, None when it cannot be run or does not say."""
+    try:
+        code, output, _errors = run([binary, "version", "--remote=false", "--output=json"], handle_exceptions=False)
+        return str(json.loads(output)["clientVersion"]["version"]) if code == 0 else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,63 @@
+# Copyright (c) 2026, the meshops.istio contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Reading what limits new pods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from ..mesh.room import Room
+from .client import Cluster, Object, Objects
+from .errors import Forbidden
+from .paths import DISRUPTION_BUDGETS, NODES, PODS, RESOURCE_QUOTAS
+
+THREADS = 8
+
+
+def read_room(cluster: Cluster, namespaces: Sequence[str]) -> Room:
+    """Nodes and pods of the cluster, quotas and budgets of some namespaces; what the user may not read is left out.
+
+    Raises:
+        ClusterError: something could not be read for another reason.
+    """
+    with ThreadPoolExecutor(THREADS) as pool:
+        nodes = pool.submit(_seen, lambda: cluster.list(NODES(), trim=_trim_node))
+        pods = pool.submit(_seen, lambda: cluster.list(PODS(), trim=_trim_pod))
+        quotas = list(pool.map(lambda name: _seen(lambda: cluster.list(RESOURCE_QUOTAS(name))), namespaces))
+        budgets = list(pool.map(lambda name: _seen(lambda: cluster.list(DISRUPTION_BUDGETS(name))), namespaces))
+    return Room(nodes.result(), pods.result(), [each for found in quotas for each in found], [each for found in budgets for each in found])
+
+
+def _seen(read: Callable[[], Objects]) -> Objects:
+    try:
+        return read()
+    except Forbidden:
+        return []
+
+
+def _trim_node(node: Object) -> Object:
+    status = node.get("status") or {}
+    return {
+        "metadata": {"name": node["metadata"]["name"]},
+        "spec": {"unschedulable": (node.get("spec") or {}).get("unschedulable")},
+        "status": {"allocatable": status.get("allocatable"), "conditions": status.get("conditions")},
+    }
+
+
+def _trim_pod(pod: Object) -> Object:
+    spec = pod["spec"]
+    return {
+        "metadata": {key: pod["metadata"][key] for key in ("namespace", "name")},
+        "spec": {
+            "nodeName": spec.get("nodeName"),
+            "containers": [_trim_container(part) for part in spec.get("containers") or ()],
+            "initContainers": [_trim_container(part) for part in spec.get("initContainers") or ()],
+        },
+        "status": {"phase": (pod.get("status") or {}).get("phase")},
+    }
+
+
+def _trim_container(container: Object) -> Object:
+    return {"restartPolicy": container.get("restartPolicy"), "resources": {"requests": (container.get("resources") or {}).get("requests")}}

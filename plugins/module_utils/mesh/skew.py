@@ -1,0 +1,64 @@
+# Copyright (c) 2026, the meshops.istio contributors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which versions of Kubernetes and Istio go together. What is not known here is said to be unknown, and stops nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .finding import ERROR, WARNING, Finding
+from .versions import Minor, minor_of
+
+KUBERNETES_MINIMUM: dict[Minor, Minor] = {
+    (1, 24): (1, 28),
+    (1, 28): (1, 30),
+    (1, 29): (1, 30),
+    (1, 30): (1, 32),
+    (1, 31): (1, 32),
+}
+"""Istio → the oldest Kubernetes that it is for (istioctl/pkg/install/k8sversion/version.go); other minors were not read."""
+
+MINORS_AT_ONCE = 2
+"""An upgrade by revision may jump so many minor versions (istio.io, canary upgrades)."""
+
+
+def skew_findings(kubernetes: str | None, before: str | None, after: str | None) -> Iterator[Finding]:
+    """What speaks against an Istio version on a Kubernetes version, after another Istio version.
+
+    Args:
+        kubernetes: of the API server, "v1.32.4".
+        before: of the revision to move away from.
+        after: of the revision to move to.
+    """
+    server, old, new = minor_of(kubernetes), minor_of(before), minor_of(after)
+    minimum = KUBERNETES_MINIMUM.get(new) if new else None
+    if server and minimum and server < minimum:
+        yield Finding(
+            "kubernetes-too-old",
+            WARNING,
+            "Cluster",
+            f"Istio {after} is made for Kubernetes {_dotted(minimum)} and newer, and this is {kubernetes}.",
+            "Upgrade Kubernetes first, or choose an older Istio.",
+        )
+    if old and new and new < old:
+        yield Finding(
+            "istio-downgrade",
+            ERROR,
+            "Upgrade",
+            f"the revision to move to has Istio {after}, older than {before}: its proxies may get configuration that it does not know.",
+            "Name the newer revision as mesh_to. To go back after an upgrade use the rollback, which needs no other plan.",
+        )
+    if old and new and (new[0] != old[0] or new[1] - old[1] > MINORS_AT_ONCE):
+        yield Finding(
+            "istio-jumps",
+            ERROR,
+            "Upgrade",
+            f"from Istio {before} to {after} are more than {MINORS_AT_ONCE} minor versions. Nobody tests that, and proxies and istiods "
+            "of both run side by side for a while.",
+            "Go over a version in between.",
+        )
+
+
+def _dotted(minor: Minor) -> str:
+    return ".".join(str(part) for part in minor)
