@@ -182,6 +182,7 @@ class Cluster:
             token = (answer.get("metadata") or {}).get("continue") or ""
             if not token:
                 return found
+            del answer  # before the next page comes to lie beside it
 
     def _request(
         self,

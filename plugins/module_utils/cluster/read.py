@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from sys import intern
+from functools import lru_cache
 from typing import Any
 
 from ..mesh.injectors import is_injecting_entry
@@ -28,6 +28,9 @@ from .paths import (
 )
 
 CONTAINERS = ("containers", "initContainers")
+LOOKS = 4096
+"""How many different labels, containers and so on are remembered, to be one object for all pods that have them."""
+
 ISTIO_DOMAIN = "istio.io/"
 """Part of the name of every label and annotation that Istio reads or writes."""
 
@@ -131,42 +134,61 @@ def trim_namespace(namespace: Object) -> Object:
 
 
 def trim_pod(pod: Object) -> Object:
-    """Of a pod, what says who owns it, who injected it and how it is. A mesh has thousands: what is left takes a tenth of the room.
+    """Of a pod, what says who owns it, who injected it and how it is; not to be written to.
 
-    Strings that all pods of a workload have in common are kept once.
+    A mesh has thousands of pods: what is left takes a tenth of the room, and parts that look the same are one object for all of them.
     """
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
+    annotations = {key: value for key, value in (metadata.get("annotations") or {}).items() if ISTIO_DOMAIN in key}
     return {
         **_some(pod, "apiVersion", "kind"),
         "metadata": {
             **_some(metadata, "name", "namespace", "deletionTimestamp"),
             "labels": _shared(metadata.get("labels") or {}),
-            "annotations": _shared({key: value for key, value in (metadata.get("annotations") or {}).items() if ISTIO_DOMAIN in key}),
+            "annotations": _shared(annotations),
             "ownerReferences": [_shared(_some(owner, "kind", "name", "controller")) for owner in metadata.get("ownerReferences") or ()],
         },
         "spec": {"hostNetwork": bool(spec.get("hostNetwork")), **{place: _proxies_of(spec, place) for place in CONTAINERS}},
         "status": {
             **_some(status, "phase"),
-            "conditions": [_shared(_some(part, "type", "status")) for part in status.get("conditions") or ()],
+            "conditions": [_shared(_some(part, "type", "status")) for part in status.get("conditions") or () if part["type"] == "Ready"],
             **{place: [_trim_status(part) for part in status.get(place) or ()] for place in ("containerStatuses", "initContainerStatuses")},
         },
     }
 
 
 def _proxies_of(spec: Object, place: str) -> Objects:
-    found = [part for part in spec.get(place) or () if part.get("name") == PROXY_CONTAINER]
-    return [{**_shared(_some(part, "name", "image")), "args": [intern(word) for word in part.get("args") or ()]} for part in found]
+    return [
+        _proxy(part["name"], part.get("image"), tuple(part.get("args") or ()))
+        for part in spec.get(place) or ()
+        if part.get("name") == PROXY_CONTAINER
+    ]
 
 
 def _trim_status(part: Object) -> Object:
     """How a container is: that it runs, or why it does not."""
     state = part.get("state") or {}
-    return {**_shared(_some(part, "name", "restartCount")), "state": {how: _shared(_some(why, "reason")) for how, why in state.items()}}
+    how = next(iter(state), "")
+    return _status(part["name"], part.get("restartCount", 0), how, (state.get(how) or {}).get("reason"))
 
 
-def _shared(thing: Object) -> Object:
-    """The same, with strings that Python keeps once however many objects hold them."""
-    return {intern(key): intern(value) if isinstance(value, str) else value for key, value in thing.items()}
+def _shared(flat: Object) -> Object:
+    return _dict(tuple(flat.items()))
+
+
+@lru_cache(LOOKS)
+def _dict(items: tuple[tuple[str, Any], ...]) -> Object:
+    return dict(items)
+
+
+@lru_cache(LOOKS)
+def _proxy(name: str, image: str | None, args: tuple[str, ...]) -> Object:
+    return {"name": name, "image": image, "args": list(args)}
+
+
+@lru_cache(LOOKS)
+def _status(name: str, restarts: int, how: str, reason: str | None) -> Object:
+    return {"name": name, "restartCount": restarts, "state": {how: {"reason": reason}} if how else {}}
 
 
 def trim_replica_set(replica_set: Object) -> Object:

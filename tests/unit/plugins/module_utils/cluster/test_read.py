@@ -143,8 +143,8 @@ def test_pods_in_memory_share_what_is_the_same_for_all() -> None:
     told = {"metadata": {"name": "web", "labels": {"app": "a-name-of-many-pods"}}, "spec": {"containers": [{"name": "istio-proxy"}]}}
     one, two = (trim_pod(json.loads(json.dumps(told))) for _number in range(2))
 
-    assert one["metadata"]["labels"]["app"] is two["metadata"]["labels"]["app"]
-    assert one["spec"]["containers"][0]["name"] is two["spec"]["containers"][0]["name"]
+    assert one["metadata"]["labels"] is two["metadata"]["labels"]
+    assert one["spec"]["containers"][0] is two["spec"]["containers"][0]
 
 
 def test_of_a_workload_what_says_how_a_rollout_stands_stays() -> None:
