@@ -31,7 +31,7 @@ def the(mesh: Mesh, code: str) -> dict[str, str]:
 def _installed(mesh: Mesh) -> None:
     """Two revisions by istioctl, a tag, and a namespace that follows it."""
     mesh.revisions("stable")
-    mesh.revisions("canary", settings=["components.base.enabled=false"])
+    mesh.revisions("canary")
     mesh.tag("prod", "stable")
     mesh.namespace("shop", PROD, ["web"])
 
@@ -44,7 +44,9 @@ def _mended(mesh: Mesh) -> Iterator[None]:
 
 
 def test_findings_definitions_older_than_the_canary(mesh: Mesh) -> None:
-    """(32) The canary came without its base."""
+    """(32) The base was written by the old version last."""
+    mesh.revisions("stable")
+
     assert found(mesh) == {"crds-old": "warning"}
 
     mesh.revisions("canary")
