@@ -14,6 +14,7 @@ description:
   - Compares the versions of Kubernetes, of the revision to move away from and of the one to move to.
   - Looks at what a rolling restart meets in the namespaces to move. These are quotas, nodes and budgets without room, workloads that no
     restart moves, and workloads that stop before they start.
+  - Asks C(istioctl) too, when O(istioctl) is given.
   - What M(meshops.istio.mesh_info) finds in a mesh is not repeated here.
 version_added: 0.1.0
 author:
@@ -44,7 +45,10 @@ options:
     description: The revision to move to.
     type: str
   istioctl:
-    description: The C(istioctl) that will install O(to_revision), whose version counts until the revision is there.
+    description:
+      - The C(istioctl) of the version to move to, which counts until O(to_revision) is there.
+      - Its C(x precheck) is asked too, and its C(analyze) for each of the two revisions that is there. What they say and
+        this collection judges better is left out. When they have no answer, a finding of severity V(info) tells it.
     type: path
 """
 
@@ -123,6 +127,7 @@ def main() -> None:
             from_revision=params["from_revision"],
             to_revision=params["to_revision"],
             to_version=to_version,
+            istioctl=params["istioctl"],
         )
         report = look(cluster, upgrade, identity=identity_of(cluster), verified_tls=params["validate_certs"] is not False)
         module.exit_json(

@@ -5,16 +5,13 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Callable
 
 from ..cluster.client import Cluster, Objects
-from ..cluster.kubeconfig import kubeconfig_of
+from ..cluster.kubeconfig import kubeconfig_file, private_file
 from ..mesh.refusal import Refusal
 
 with suppress(ImportError):  # connection.IMPORT_ERRORS has it, and mesh_module says so before anything is rendered
@@ -58,7 +55,7 @@ class Istioctl:
         Raises:
             Refusal: the install failed, with what istioctl says.
         """
-        with self._operator_file() as operator, self._kubeconfig() as kubeconfig:
+        with self._operator_file() as operator, kubeconfig_file(self.cluster.api_client) as kubeconfig:
             arguments = ["install", "--filename", operator, "--revision", self.revision, "--skip-confirmation"]
             self._call([*arguments, "--kubeconfig", kubeconfig, "--readiness-timeout", f"{int(wait_timeout)}s"])
 
@@ -77,22 +74,5 @@ class Istioctl:
     @contextmanager
     def _operator_file(self) -> Iterator[str]:
         operator = {"apiVersion": "install.istio.io/v1alpha1", "kind": "IstioOperator", "metadata": {"namespace": self.istio_namespace}}
-        with _private_file({**operator, "spec": dict(self.spec)}) as path:
+        with private_file({**operator, "spec": dict(self.spec)}) as path:
             yield path
-
-    @contextmanager
-    def _kubeconfig(self) -> Iterator[str]:
-        """The module's own connection, so that istioctl cannot reach another cluster."""
-        with _private_file(kubeconfig_of(self.cluster.api_client)) as path:
-            yield path
-
-
-@contextmanager
-def _private_file(content: Mapping[str, Any]) -> Iterator[str]:
-    handle, path = tempfile.mkstemp(suffix=".json", prefix="meshops-")
-    try:
-        with os.fdopen(handle, "w") as file:
-            json.dump(content, file)
-        yield path
-    finally:
-        os.unlink(path)

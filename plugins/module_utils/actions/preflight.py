@@ -19,6 +19,7 @@ from ..mesh.permissions import Missing, permission_findings, rights_of
 from ..mesh.room import room_findings
 from ..mesh.skew import skew_findings
 from ..mesh.snapshot import Mesh
+from .istioctl_checks import istioctl_findings
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Upgrade:
     from_revision: str | None
     to_revision: str | None
     to_version: str | None
+    istioctl: str | None
 
 
 @dataclass(frozen=True)
@@ -55,10 +57,12 @@ def look(cluster: Cluster, upgrade: Upgrade, *, identity: dict[str, Any], verifi
     versions = {name: revision.version for name, revision in mesh.revisions.items()}
     before = versions.get(upgrade.from_revision or "")
     after = versions.get(upgrade.to_revision or "") or upgrade.to_version
+    present = [revision for revision in (upgrade.from_revision, upgrade.to_revision) if revision in versions]
     found = [
         *permission_findings(missing),
         *skew_findings(identity["kubernetes_version"], before, after),
         *room_findings(mesh, read_room(cluster, scope), scope),
+        *(istioctl_findings(cluster, upgrade.istioctl, present, upgrade.istio_namespace) if upgrade.istioctl else []),
         *([] if verified_tls else [_unverified(cluster.host)]),
     ]
     return Report(identity, in_order(found), missing)

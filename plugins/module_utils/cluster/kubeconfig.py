@@ -5,6 +5,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -38,6 +43,25 @@ def kubeconfig_of(api_client: Any) -> dict[str, Any]:
         "contexts": [{"name": "mesh", "context": {"cluster": "mesh", "user": "mesh"}}],
         "current-context": "mesh",
     }
+
+
+@contextmanager
+def kubeconfig_file(api_client: Any) -> Iterator[str]:
+    """The path of a kubeconfig of the client's own connection, so that a program cannot reach another cluster; gone afterwards."""
+    with private_file(kubeconfig_of(api_client)) as path:
+        yield path
+
+
+@contextmanager
+def private_file(content: Mapping[str, Any]) -> Iterator[str]:
+    """The path of a JSON file that only this user can read; gone afterwards."""
+    handle, path = tempfile.mkstemp(suffix=".json", prefix="meshops-")
+    try:
+        with os.fdopen(handle, "w") as file:
+            json.dump(content, file)
+        yield path
+    finally:
+        os.unlink(path)
 
 
 def _token(configuration: Any) -> str | None:

@@ -69,6 +69,24 @@ def test_what_a_restart_would_meet_is_told(mesh: Mesh) -> None:
     kubectl("delete", "pod/bare", "--namespace=early")
 
 
+@pytest.mark.parametrize("istioctl", ["istioctl-old", "istioctl-new"])
+def test_istioctl_is_asked_too_and_says_nothing_about_a_healthy_mesh(mesh: Mesh, istioctl: str) -> None:
+    assert look(mesh, istioctl=istioctl) == {}
+
+    route = manifests.virtual_service("lost", "shop")
+    mesh.apply({**route, "spec": {**route["spec"], "gateways": ["nowhere"]}})
+    mesh.namespace("both", {"istio.io/rev": "prod", "istio-injection": "enabled"})  # which mesh_info explains better than IST0123
+    try:
+        assert look(mesh, istioctl=istioctl)["istioctl-analyze"] == "VirtualService shop/lost"
+        blind = mesh.user("blind-" + istioctl, *rules())
+        role = json.loads(kubectl("get", "clusterrole", "blind-" + istioctl, "--output=json"))
+        kubectl("apply", "--filename=-", manifests=[{**role, "rules": rules()}])
+        assert look(mesh, istioctl=istioctl, kubeconfig=blind)["istioctl-silent"] == f"istioctl {istioctl}"
+    finally:
+        kubectl("delete", "virtualservice/lost", "--namespace=shop")
+        kubectl("delete", "namespace/both")
+
+
 def test_another_cluster_is_refused_by_every_play_before_anything_changes(mesh: Mesh) -> None:
     uid = json.loads(kubectl("get", "namespace", "kube-system", "--output=json"))["metadata"]["uid"]
     assert mesh.module("mesh_info", cluster_uid=uid).mesh["cluster"]["uid"] == uid
