@@ -110,10 +110,8 @@ def _said(labels: Any) -> str:
 def trouble(labelled: Sequence[Labelled], cluster: Cluster, istio_namespace: str) -> str:
     """What the user has to hear, as sentences: namespaces that were not labelled, or that nobody injects now; empty when all is well.
 
-    The control plane is looked at once more, because its injector may have gone since the plan was made.
-
-    Raises:
-        ClusterError: the control plane could not be read.
+    The control plane is looked at once more, because its injector may have gone since the plan was made. An error is a sentence too:
+    raised, it would take along what the run returns for a rollback.
     """
     wrong = [each for each in labelled if each.wrong]
     said = [f"namespace {each.change.namespace} was not labelled ({each.outcome}): {each.message}" for each in wrong[:5]]
@@ -121,12 +119,22 @@ def trouble(labelled: Sequence[Labelled], cluster: Cluster, istio_namespace: str
         said.append(f"and {len(wrong) - len(said)} more, see namespaces in the result")
     changed = [each.change for each in labelled if each.outcome == CHANGED and each.change.verdict_after.outcome is Outcome.INJECTED]
     if changed:
-        mesh = Mesh(read_control_plane(cluster, istio_namespace), istio_namespace)
-        lost = [change.namespace for change in changed if mesh.verdict(change.namespace).outcome is not Outcome.INJECTED]
-        if lost:
-            reason = mesh.verdict(lost[0]).reason
-            said.append(
-                f"the injector has gone while {counted(len(lost), 'namespace')} ({some(lost)}) got the label: {reason}. Give back their "
-                "labels with restore, or repair the control plane before any pod is born"
-            )
+        said += _lost(changed, cluster, istio_namespace)
     return "; ".join(said)
+
+
+def _lost(changed: Sequence[Relabelling], cluster: Cluster, istio_namespace: str) -> list[str]:
+    """Who of the namespaces that were labelled has no injector now, as a sentence; none when all have one."""
+    try:
+        mesh = Mesh(read_control_plane(cluster, istio_namespace), istio_namespace)
+    except ClusterError as error:
+        return [f"the labels are written, but whether the injector is still there could not be seen: {error} Run again"]
+    lost = [change.namespace for change in changed if mesh.verdict(change.namespace).outcome is not Outcome.INJECTED]
+    if not lost:
+        return []
+    return [
+        (
+            f"the injector has gone while {counted(len(lost), 'namespace')} ({some(lost)}) got the label: {mesh.verdict(lost[0]).reason}. "
+            "Give back their labels with restore, or repair the control plane before any pod is born"
+        )
+    ]
