@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from ..mesh.names import CONFIG_GROUPS, REMOTE_SECRET_SELECTOR, REVISION_LABEL, TAG_LABEL
+from ..mesh.names import CONFIG_GROUPS, REMOTE_CLUSTER_SELECTOR, REVISION_LABEL, TAG_LABEL
 from .client import Cluster, Object, Objects
 from .errors import Forbidden, Missing
 from .paths import API_GROUPS, CUSTOM_RESOURCE_DEFINITIONS, LEASES, MUTATING_WEBHOOKS, SECRETS, Resource
@@ -35,7 +35,7 @@ def read_surroundings(cluster: Cluster, istio_namespace: str) -> Raw:
     versions = _versions(cluster)
     with ThreadPoolExecutor(THREADS) as pool:
         leases = pool.submit(reader.list, f"leases in {istio_namespace}", LEASES(istio_namespace))
-        secrets = pool.submit(reader.list, f"remote secrets in {istio_namespace}", SECRETS(istio_namespace), REMOTE_SECRET_SELECTOR)
+        secrets = pool.submit(reader.list, f"remote secrets in {istio_namespace}", SECRETS(istio_namespace), REMOTE_CLUSTER_SELECTOR)
         tags = pool.submit(cluster.list, MUTATING_WEBHOOKS(), metadata_only=True, label_selector=TAG_LABEL)
         config = list(pool.map(lambda name: reader.config(name, versions.get(name.partition(".")[2], ())), read_by_istiod))
     return {

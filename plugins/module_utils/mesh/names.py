@@ -56,9 +56,6 @@ HELM_NAMESPACE_ANNOTATION = "meta.helm.sh/release-namespace"
 REMOTE_CLUSTER_SELECTOR = "istio/multiCluster=true"
 """Secrets with the kubeconfig of another cluster that the istiods of this one serve (pkg/kube/multicluster)."""
 
-VALIDATOR_SUFFIX = "validation.istio.io"
-"""Every entry of Istio's validating webhooks ends so."""
-
 OWNING_NAMESPACE_LABEL = "install.operator.istio.io/owning-resource-namespace"
 """Only what istioctl install has written carries it; without it istioctl uninstall leaves an object alone."""
 
@@ -71,9 +68,6 @@ NOT_PRUNED_LABEL = "install.operator.istio.io/owning-resource-not-pruned"
 
 VERSION_LABELS = (OPERATOR_VERSION_LABEL, "app.kubernetes.io/version")
 """Which version wrote an object: of istioctl, of the chart."""
-
-REMOTE_SECRET_SELECTOR = "istio/multiCluster=true"
-"""Secrets by which an istiod reads another cluster."""
 
 LEASE_PREFIXES = ("istio-gateway-deployment-", "istio-gateway-status-leader-")
 """Leases of one revision, named after it (pilot/pkg/leaderelection/leaderelection.go)."""
