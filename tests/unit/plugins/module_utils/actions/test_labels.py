@@ -78,6 +78,15 @@ def test_an_injector_that_goes_while_the_labels_are_written_is_told() -> None:
     assert "the injector has gone while 1 namespace (pay) got the label" in trouble(labelled, cluster, "istio-system")  # type: ignore[arg-type]
 
 
+def test_a_last_look_that_fails_is_a_sentence_and_loses_nothing() -> None:
+    cluster = MemoryCluster(healthy_world())
+    mesh = cluster.mesh()
+    labelled = write_labels(plan_labels(mesh, ["pay"], "canary"), mesh, cluster)  # type: ignore[arg-type]
+    cluster.fail = len(cluster.requests) + 1
+
+    assert "is refused" in trouble(labelled, cluster, "istio-system")  # type: ignore[arg-type]
+
+
 def test_what_would_come_of_it_is_foretold_without_a_write() -> None:
     cluster = MemoryCluster(healthy_world())
     labelled = foretell(plan_restore(cluster.mesh(), {"lab": {REV: "ghost"}, "pay": {REV: "canary"}, "shop": {REV: "prod"}}))
