@@ -11,7 +11,8 @@ short_description: See what stands in the way of an upgrade before anything is t
 description:
   - Asks the API server for every permission that the stages of an upgrade use, and names those that are missing, with the rules that
     give them.
-  - Compares the versions of Kubernetes, of the revision to move away from and of the one to move to.
+  - Compares the versions of Kubernetes, of the revision to move away from, of the one to move to and of the custom resource definitions.
+  - Names the tags of the old revision that a controller keeps in Git and would move back.
   - Looks at what a rolling restart meets in the namespaces to move. These are quotas, nodes and budgets without room, workloads that no
     restart moves, and workloads that stop before they start.
   - Asks C(istioctl) too, when O(istioctl) is given.

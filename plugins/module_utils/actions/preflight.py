@@ -11,14 +11,17 @@ from dataclasses import dataclass
 from typing import Any, Callable
 
 from ..cluster.access import missing_rights
-from ..cluster.client import Cluster
-from ..cluster.read import read_mesh
+from ..cluster.client import Cluster, Objects
+from ..cluster.errors import Forbidden
+from ..cluster.paths import CUSTOM_RESOURCE_DEFINITIONS
+from ..cluster.read import read_mesh, without_managed_fields
 from ..cluster.room import read_room
 from ..mesh.finding import WARNING, Finding, in_order
 from ..mesh.permissions import Missing, permission_findings, rights_of
 from ..mesh.room import room_findings
-from ..mesh.skew import skew_findings
+from ..mesh.skew import definition_findings, skew_findings
 from ..mesh.snapshot import Mesh
+from ..mesh.tags_in_git import tags_in_git
 from .istioctl_checks import istioctl_findings
 
 
@@ -61,11 +64,21 @@ def look(cluster: Cluster, upgrade: Upgrade, *, identity: dict[str, Any], verifi
     found = [
         *permission_findings(missing),
         *skew_findings(identity["kubernetes_version"], before, after),
+        *([] if "install" in upgrade.stages else definition_findings(_definitions(cluster), after)),
+        *(tags_in_git(mesh, upgrade.from_revision) if upgrade.from_revision else []),
         *room_findings(mesh, read_room(cluster, scope), scope),
         *(istioctl_findings(cluster, upgrade.istioctl, present, upgrade.istio_namespace) if upgrade.istioctl else []),
         *([] if verified_tls else [_unverified(cluster.host)]),
     ]
     return Report(identity, in_order(found), missing)
+
+
+def _definitions(cluster: Cluster) -> Objects:
+    """Custom resource definitions, none when the user may not see them."""
+    try:
+        return cluster.list(CUSTOM_RESOURCE_DEFINITIONS(), metadata_only=True, trim=without_managed_fields)
+    except Forbidden:
+        return []
 
 
 def _unverified(host: str) -> Finding:

@@ -71,7 +71,7 @@ class Manager:
     @property
     def product(self) -> str:
         """Its name in sentences."""
-        return next((product for start, product in _PRODUCTS.items() if self.name.startswith(start)), self.name)
+        return product_of(self.name)
 
     @property
     def puts_back(self) -> bool:
@@ -88,6 +88,11 @@ class Manager:
             "habit": self.habit.value,
             "puts_back": self.puts_back,
         }
+
+
+def product_of(manager: str) -> str:
+    """The name in sentences of a field manager."""
+    return next((product for start, product in _PRODUCTS.items() if manager.startswith(start)), manager)
 
 
 def managers_of(namespace: Mapping[str, Any]) -> list[Manager]:

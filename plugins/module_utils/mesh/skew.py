@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from .finding import ERROR, WARNING, Finding
+from .names import CONFIG_GROUPS, VERSION_LABELS
+from .revisions import labels_of
 from .versions import Minor, minor_of
+from .words import some
 
 KUBERNETES_MINIMUM: dict[Minor, Minor] = {
     (1, 24): (1, 28),
@@ -58,6 +62,35 @@ def skew_findings(kubernetes: str | None, before: str | None, after: str | None)
             "of both run side by side for a while.",
             "Go over a version in between.",
         )
+
+
+def definition_findings(definitions: Iterable[Mapping[str, Any]], after: str | None) -> Iterator[Finding]:
+    """The definitions of Istio's configuration that are older than the Istio to come, where whoever brings that may not bring them.
+
+    Args:
+        definitions: metadata of custom resource definitions.
+        after: the version to come.
+    """
+    new = minor_of(after)
+    old = sorted(
+        thing["metadata"]["name"]
+        for thing in definitions
+        if thing["metadata"]["name"].partition(".")[2] in CONFIG_GROUPS and new and _minors(thing) and max(_minors(thing)) < new
+    )
+    if old:
+        yield Finding(
+            "crds-behind-target",
+            WARNING,
+            f"CustomResourceDefinition {old[0]}",
+            f"the definitions of Istio's configuration are older than Istio {after}: {some(old)}. Fields that it knows are refused "
+            "or dropped.",
+            "Upgrade the base chart before its istiod.",
+        )
+
+
+def _minors(definition: Mapping[str, Any]) -> list[Minor]:
+    """What its version labels tell; the newest counts, because only one of the tools that write them has upgraded it."""
+    return [minor for label in VERSION_LABELS if (minor := minor_of(labels_of(definition).get(label)))]
 
 
 def _dotted(minor: Minor) -> str:
