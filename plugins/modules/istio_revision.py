@@ -108,12 +108,17 @@ revision:
            "reason": "available, and its injector can be called"}
 differences:
   description:
-    - How its customisation differs from that of O(like), by path. The first part of a path is V(mesh), V(values), V(injection) or
-      V(istiod). Of long texts only lines that differ are shown, and no more than five.
+    - How its customisation differs from that of O(like), by path, and at most O(sample_size) of it. The first part of a path is V(mesh),
+      V(values), V(istiod) or V(injection). Of long texts only lines that differ are shown, and no more than five.
   returned: always
   type: list
   elements: dict
   sample: [{"path": "mesh.accessLogFile", "ours": null, "theirs": "/dev/stdout"}]
+count_differences:
+  description: How many differences there are, without the limit of O(sample_size).
+  returned: always
+  type: int
+  sample: 1
 removed:
   description: The objects that were removed, or would be in check mode.
   returned: always

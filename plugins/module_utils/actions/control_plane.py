@@ -50,10 +50,12 @@ def ensure_present(cluster: Cluster, wanted: Wanted, *, run: RunCommand, check_m
     before = mesh.revisions.get(wanted.revision)
     if not check_mode:
         mesh = wait_until_ready(cluster, wanted.istio_namespace, wanted.revision, wanted.wait_timeout)
+    found = _drift(cluster, mesh, wanted, rendered)
     return Outcome(
         changed=bool(stale),
         revision=mesh.revisions.get(wanted.revision),
-        differences=_drift(cluster, mesh, wanted, rendered),
+        differences=found[: wanted.sample_size],
+        count_differences=len(found),
         before={"exists": before is not None},
         after={"exists": True, "applied": stale} if stale else {"exists": before is not None},
     )

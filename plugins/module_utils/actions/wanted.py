@@ -51,6 +51,7 @@ class Outcome:
     changed: bool
     revision: Revision | None = None
     differences: Sequence[Mapping[str, Any]] = ()
+    count_differences: int = 0
     removed: Sequence[str] = ()
     kept: Sequence[str] = ()
     proof: Sequence[str] = ()
@@ -65,6 +66,7 @@ class Outcome:
             "changed": self.changed,
             "revision": self.revision.as_result() if self.revision else None,
             "differences": list(self.differences),
+            "count_differences": self.count_differences,
             "removed": list(self.removed),
             "kept": list(self.kept),
             "proof": list(self.proof),

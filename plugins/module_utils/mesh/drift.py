@@ -11,6 +11,9 @@ from typing import Any
 
 from .names import istiod_name
 
+PARTS = ("mesh", "values", "istiod", "injection")
+"""The parts of a customisation, in the order in which their differences matter."""
+
 SHOWN_LINES = 5
 """Of a text that differs."""
 
@@ -22,7 +25,7 @@ CHART_TEMPLATES = frozenset({"sidecar", "gateway", "grpc-simple", "grpc-agent", 
 
 
 def differences(ours: Any, theirs: Any, revision: str, other: str, *, same_version: bool = True) -> list[dict[str, Any]]:
-    """Every leaf that differs, as ``{"path", "ours", "theirs"}``, by path; an absent one is None, a long text its differing lines.
+    """Every leaf that differs, as ``{"path", "ours", "theirs"}``, mesh config first; an absent one is None, of a long text the lines.
 
     Args:
         ours: plain nested data of one revision, such as ``{"mesh": …, "values": …}``.
@@ -34,11 +37,17 @@ def differences(ours: Any, theirs: Any, revision: str, other: str, *, same_versi
     left, right = dict(_leaves("", ours)), dict(_leaves("", theirs))
     return [
         {"path": path, **_shown(left.get(path), right.get(path))}
-        for path in sorted(left.keys() | right.keys())
+        for path in sorted(left.keys() | right.keys(), key=_rank)
         if path not in OWN_PATHS
         and (same_version or not _is_charts(path, left, right))
         and _neutral(left.get(path), revision) != _neutral(right.get(path), other)
     ]
+
+
+def _rank(path: str) -> tuple[int, str]:
+    """What proxies do comes before how istiod runs, and long templates come last."""
+    part = path.partition(".")[0]
+    return (PARTS.index(part) if part in PARTS else len(PARTS), path)
 
 
 def _is_charts(path: str, left: Mapping[str, Any], right: Mapping[str, Any]) -> bool:

@@ -24,6 +24,6 @@ def tags_in_git(mesh: Mesh, revision: str) -> Iterator[Finding]:
                 "tag-in-git",
                 WARNING,
                 f"Tag {tag.name}",
-                f'{product_of(tracker)} keeps the webhook of tag "{tag.name}" in Git, and moves it back soon after the upgrade has moved it.',
+                f'{product_of(tracker)} keeps the webhook of tag "{tag.name}" in Git, and moves it back soon after the upgrade.',
                 "Move the tag in Git and leave it out of mesh_tags, or take it out of Git first.",
             )
