@@ -16,12 +16,13 @@ from ..cluster.errors import Forbidden
 from ..cluster.paths import CUSTOM_RESOURCE_DEFINITIONS
 from ..cluster.read import read_mesh, without_managed_fields
 from ..cluster.room import read_room
-from ..mesh.finding import WARNING, Finding, in_order
+from ..mesh.finding import INFO, WARNING, Finding, in_order
 from ..mesh.permissions import Missing, permission_findings, rights_of
 from ..mesh.room import room_findings
 from ..mesh.skew import definition_findings, skew_findings
 from ..mesh.snapshot import Mesh
 from ..mesh.tags_in_git import tags_in_git
+from ..mesh.words import some
 from .istioctl_checks import istioctl_findings
 
 
@@ -61,24 +62,42 @@ def look(cluster: Cluster, upgrade: Upgrade, *, identity: dict[str, Any], verifi
     before = versions.get(upgrade.from_revision or "")
     after = versions.get(upgrade.to_revision or "") or upgrade.to_version
     present = [revision for revision in (upgrade.from_revision, upgrade.to_revision) if revision in versions]
+    room = read_room(cluster, scope)
+    definitions, unseen = _definitions(cluster)
     found = [
         *permission_findings(missing),
         *skew_findings(identity["kubernetes_version"], before, after),
-        *([] if "install" in upgrade.stages else definition_findings(_definitions(cluster), after)),
+        *([] if "install" in upgrade.stages else definition_findings(definitions, after)),
+        *_not_looked_at([*room.unseen, *unseen]),
         *(tags_in_git(mesh, upgrade.from_revision) if upgrade.from_revision else []),
-        *room_findings(mesh, read_room(cluster, scope), scope),
+        *room_findings(mesh, room, scope),
         *(istioctl_findings(cluster, upgrade.istioctl, present, upgrade.istio_namespace) if upgrade.istioctl else []),
         *([] if verified_tls else [_unverified(cluster.host)]),
     ]
     return Report(identity, in_order(found), missing)
 
 
-def _definitions(cluster: Cluster) -> Objects:
-    """Custom resource definitions, none when the user may not see them."""
+def _definitions(cluster: Cluster) -> tuple[Objects, list[str]]:
+    """Custom resource definitions, and the sentence why they could not be seen."""
     try:
-        return cluster.list(CUSTOM_RESOURCE_DEFINITIONS(), metadata_only=True, trim=without_managed_fields)
-    except Forbidden:
+        return cluster.list(CUSTOM_RESOURCE_DEFINITIONS(), metadata_only=True, trim=without_managed_fields), []
+    except Forbidden as error:
+        return [], [str(error)]
+
+
+def _not_looked_at(sentences: Sequence[str]) -> list[Finding]:
+    """Unknown never counts as safe: what nobody could look at is told in one finding."""
+    if not sentences:
         return []
+    return [
+        Finding(
+            "not-looked-at",
+            INFO,
+            "Permissions",
+            f"whether nodes, quotas, budgets and definitions stand in the way could not be seen in full: {some(sentences, 3)}",
+            "Let somebody grant these rights, or look yourself.",
+        )
+    ]
 
 
 def _unverified(host: str) -> Finding:

@@ -17,24 +17,32 @@ THREADS = 8
 
 
 def read_room(cluster: Cluster, namespaces: Sequence[str]) -> Room:
-    """Nodes and pods of the cluster, quotas and budgets of some namespaces; what the user may not read is left out.
+    """Nodes and pods of the cluster, quotas and budgets of some namespaces; what the user may not read is unseen.
 
     Raises:
         ClusterError: something could not be read for another reason.
     """
+    unseen: list[str] = []
+
+    def seen(read: Callable[[], Objects]) -> Objects:
+        try:
+            return read()
+        except Forbidden as error:
+            unseen.append(str(error))
+            return []
+
     with ThreadPoolExecutor(THREADS) as pool:
-        nodes = pool.submit(_seen, lambda: cluster.list(NODES(), trim=_trim_node))
-        pods = pool.submit(_seen, lambda: cluster.list(PODS(), trim=_trim_pod))
-        quotas = list(pool.map(lambda name: _seen(lambda: cluster.list(RESOURCE_QUOTAS(name))), namespaces))
-        budgets = list(pool.map(lambda name: _seen(lambda: cluster.list(DISRUPTION_BUDGETS(name))), namespaces))
-    return Room(nodes.result(), pods.result(), [each for found in quotas for each in found], [each for found in budgets for each in found])
-
-
-def _seen(read: Callable[[], Objects]) -> Objects:
-    try:
-        return read()
-    except Forbidden:
-        return []
+        nodes = pool.submit(seen, lambda: cluster.list(NODES(), trim=_trim_node))
+        pods = pool.submit(seen, lambda: cluster.list(PODS(), trim=_trim_pod))
+        quotas = list(pool.map(lambda name: seen(lambda: cluster.list(RESOURCE_QUOTAS(name))), namespaces))
+        budgets = list(pool.map(lambda name: seen(lambda: cluster.list(DISRUPTION_BUDGETS(name))), namespaces))
+        return Room(
+            nodes.result(),
+            pods.result(),
+            [each for found in quotas for each in found],
+            [each for found in budgets for each in found],
+            sorted(unseen),
+        )
 
 
 def _trim_node(node: Object) -> Object:

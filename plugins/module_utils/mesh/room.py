@@ -22,12 +22,17 @@ Object = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Room:
-    """What limits new pods: nodes of the cluster, pods of all namespaces, quotas and budgets of the namespaces in scope."""
+    """What limits new pods: nodes of the cluster, pods of all namespaces, quotas and budgets of the namespaces in scope.
+
+    Attributes:
+        unseen: sentences why something of it could not be looked at.
+    """
 
     nodes: Sequence[Object] = ()
     pods: Sequence[Object] = ()
     quotas: Sequence[Object] = ()
     budgets: Sequence[Object] = ()
+    unseen: Sequence[str] = ()
 
 
 def room_findings(mesh: Mesh, room: Room, scope: Sequence[str]) -> Iterator[Finding]:

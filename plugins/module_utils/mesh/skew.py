@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from .finding import ERROR, WARNING, Finding
+from .finding import ERROR, INFO, WARNING, Finding
 from .names import CONFIG_GROUPS, VERSION_LABELS
 from .revisions import labels_of
 from .versions import Minor, minor_of
@@ -44,6 +44,16 @@ def skew_findings(kubernetes: str | None, before: str | None, after: str | None)
             "Cluster",
             f"Istio {after} is made for Kubernetes {_dotted(minimum)} and newer, and this is {kubernetes}.",
             "Upgrade Kubernetes first, or choose an older Istio.",
+        )
+    unknown = [str(version) for version, minor in ((kubernetes, server), (before, old), (after, new)) if version and not minor]
+    if unknown or (new and minimum is None):
+        what = f"version {unknown[0]} tells no minor version" if unknown else f"the oldest Kubernetes for Istio {after} is not known here"
+        yield Finding(
+            "skew-unknown",
+            INFO,
+            "Upgrade",
+            f"{what}, so nobody has judged whether Kubernetes {kubernetes}, Istio {before} and Istio {after} go together.",
+            "Look at the table of supported releases of Istio.",
         )
     if old and new and new < old:
         yield Finding(

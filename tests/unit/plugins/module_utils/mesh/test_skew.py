@@ -20,11 +20,12 @@ from ansible_collections.meshops.istio.plugins.module_utils.mesh.tags_in_git imp
         ("v1.34.1", "1.28.0", "1.31.0", ["istio-jumps"]),
         ("v1.34.1", "1.31.0", "1.30.0", ["istio-downgrade"]),
         ("v1.34.1", "1.31.2", "1.31.0", []),
-        ("v1.20.0", "1.30.0", "1.40.0", ["istio-jumps"]),
+        ("v1.20.0", "1.30.0", "1.40.0", ["skew-unknown", "istio-jumps"]),
         ("v1.34.1", None, "1.31.0", []),
         (None, "1.30.0", None, []),
-        ("v1.34.1", "1.31.0-dev.20260423", "1.32.0-dev.20260827", []),
-        ("v1.34.1", "unknown", "latest", []),
+        ("v1.34.1", "1.31.0-dev.20260423", "1.32.0-dev.20260827", ["skew-unknown"]),
+        ("v1.34.1", "latest", "1.31.0", ["skew-unknown"]),
+        ("v1.34.1", "1.30.0", "latest", ["skew-unknown"]),
     ],
 )
 def test_versions_that_do_not_go_together(kubernetes: str | None, before: str | None, after: str | None, codes: list[str]) -> None:
