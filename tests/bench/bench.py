@@ -18,6 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import at_scale
 import module_calls
 import scenario_a
 
@@ -32,6 +33,9 @@ def main() -> None:
     figure("lab_warm_start", seconds(lambda: lab("up")), "s")
     figure("demo_warm", seconds(lambda: lab("exec", "--", "tests/demo/run")), "s")
     for name, value, baseline, unit in module_calls.measure(LAB):
+        figure(name, value, unit, baseline)
+    lab("reset")
+    for name, value, baseline, unit in at_scale.measure(LAB):
         figure(name, value, unit, baseline)
     lab("reset")
     total, pods_alone = scenario_a.measure(LAB)
