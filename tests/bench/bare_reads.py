@@ -34,7 +34,12 @@ def main() -> None:
 def _get(connection: http.client.HTTPSConnection, path: str, query: dict[str, str], accept: str) -> Any:
     connection.request("GET", f"{path}?{urlencode(query)}", headers={"Accept": accept})
     answer = connection.getresponse()
-    return json.loads(answer.read())
+    body = answer.read()
+    if answer.status == 404:  # not every kind is served in every version of its group, and a module asks
+        return {}
+    if answer.status != 200:
+        sys.exit(f"{path}: {answer.status} {answer.reason}")
+    return json.loads(body)
 
 
 if __name__ == "__main__":
