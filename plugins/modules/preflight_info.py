@@ -50,7 +50,12 @@ options:
       - The C(istioctl) of the version to move to, which counts until O(to_revision) is there.
       - Its C(x precheck) is asked too, and its C(analyze) for each of the two revisions that is there. What they say and
         this collection judges better is left out. When they have no answer, a finding of severity V(info) tells it.
+      - Left out, these two are asked of the C(istioctl) on E(PATH), if there is one.
     type: path
+  max_unavailable:
+    description: How many workloads the upgrade restarts at the same time, each of which starts a new pod.
+    type: int
+    default: 10
 """
 
 EXAMPLES = r"""
@@ -112,6 +117,7 @@ OPTIONS = ArgumentSpec(
         "from_revision": {"type": "str"},
         "to_revision": {"type": "str"},
         "istioctl": {"type": "path"},
+        "max_unavailable": {"type": "int", "default": 10},
     }
 )
 
@@ -128,7 +134,8 @@ def main() -> None:
             from_revision=params["from_revision"],
             to_revision=params["to_revision"],
             to_version=to_version,
-            istioctl=params["istioctl"],
+            istioctl=params["istioctl"] or module.get_bin_path("istioctl"),
+            at_once=params["max_unavailable"],
         )
         report = look(cluster, upgrade, identity=identity_of(cluster), verified_tls=params["validate_certs"] is not False)
         module.exit_json(

@@ -37,6 +37,7 @@ class Upgrade:
     to_revision: str | None
     to_version: str | None
     istioctl: str | None
+    at_once: int
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def look(cluster: Cluster, upgrade: Upgrade, *, identity: dict[str, Any], verifi
         *([] if "install" in upgrade.stages else definition_findings(definitions, after)),
         *_not_looked_at([*room.unseen, *unseen]),
         *(tags_in_git(mesh, upgrade.from_revision) if upgrade.from_revision else []),
-        *room_findings(mesh, room, scope),
+        *room_findings(mesh, room, scope, upgrade.at_once),
         *(istioctl_findings(cluster, upgrade.istioctl, present, upgrade.istio_namespace) if upgrade.istioctl else []),
         *([] if verified_tls else [_unverified(cluster.host)]),
     ]

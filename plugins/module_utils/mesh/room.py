@@ -35,11 +35,12 @@ class Room:
     unseen: Sequence[str] = ()
 
 
-def room_findings(mesh: Mesh, room: Room, scope: Sequence[str]) -> Iterator[Finding]:
-    """What stands in the way of a rolling restart in the namespaces of a scope."""
+def room_findings(mesh: Mesh, room: Room, scope: Sequence[str], at_once: int = 1) -> Iterator[Finding]:
+    """What stands in the way of a rolling restart in the namespaces of a scope, of so many workloads at a time."""
     living = [pod for pod in room.pods if not is_over(pod)]
     yield from _quotas(room.quotas, living)
-    yield from _nodes(room.nodes, living, scope)
+    workloads = sum(workload.owner.namespace in scope for workload in mesh.workloads)
+    yield from _nodes(room.nodes, living, scope, min(at_once, workloads))
     yield from _budgets(room.budgets)
     yield from _not_moving(mesh, scope)
     yield from _interrupted(mesh, scope)
@@ -79,25 +80,42 @@ def _largest(pods: Iterable[Object]) -> dict[str, Decimal]:
     return found
 
 
-def _nodes(nodes: Sequence[Object], pods: Sequence[Object], scope: Sequence[str]) -> Iterator[Finding]:
-    """Approximate: affinity, taints and priorities are not looked at."""
+def _nodes(nodes: Sequence[Object], pods: Sequence[Object], scope: Sequence[str], at_once: int) -> Iterator[Finding]:
+    """Whether a new pod of each workload that restarts at the same time finds a node, the largest pods first.
+
+    Approximate: affinity, taints and priorities are not looked at, and a workload may start more than one new pod.
+    """
     used: dict[str, dict[str, Decimal]] = {}
     for pod in pods:
-        taken = used.setdefault(str(pod["spec"].get("nodeName")), {})
-        for name, value in {**requests_of(pod["spec"]), "pods": Decimal(1)}.items():
-            taken[name] = taken.get(name, Decimal(0)) + value
+        _take(used.setdefault(str(pod["spec"].get("nodeName")), {}), _need_of(pod))
     open_nodes = [node for node in nodes if not (node.get("spec") or {}).get("unschedulable") and _is_ready(node)]
-    largest = {**_largest([pod for pod in pods if pod["metadata"]["namespace"] in scope]), "pods": Decimal(1)}
-    if not nodes or len(largest) == 1 or any(_fits(node, used.get(node["metadata"]["name"], {}), largest) for node in open_nodes):
-        return
-    yield Finding(
-        "no-room-to-surge",
-        WARNING,
-        "Cluster",
-        f"no node has room for one more pod as large as the largest that is to be restarted ({counted(len(open_nodes), 'node')} that take "
-        "pods): its new pod waits until a node comes, by an autoscaler or by hand.",
-        "Add a node, or see that the cluster's autoscaler can.",
-    )
+    moving = [_need_of(pod) for pod in pods if pod["metadata"]["namespace"] in scope]
+    moving.sort(key=lambda need: (need.get("memory", Decimal(0)), need.get("cpu", Decimal(0))), reverse=True)
+    waiting = 0
+    for need in moving[:at_once] if nodes else ():
+        node = next((node for node in open_nodes if _fits(node, used.get(node["metadata"]["name"], {}), need)), None)
+        if node is None:
+            waiting += 1
+        else:
+            _take(used.setdefault(node["metadata"]["name"], {}), need)
+    if waiting:
+        yield Finding(
+            "no-room-to-surge",
+            WARNING,
+            "Cluster",
+            f"when {counted(len(moving[:at_once]), 'workload')} start a new pod at the same time, {waiting} of these find no node with "
+            f"room ({counted(len(open_nodes), 'node')} that take pods): they wait until one comes, by an autoscaler or by hand.",
+            "Restart fewer at a time (mesh_max_unavailable), or see that the cluster's autoscaler can add a node.",
+        )
+
+
+def _need_of(pod: Object) -> dict[str, Decimal]:
+    return {**requests_of(pod["spec"]), "pods": Decimal(1)}
+
+
+def _take(used: dict[str, Decimal], need: Mapping[str, Decimal]) -> None:
+    for name, value in need.items():
+        used[name] = used.get(name, Decimal(0)) + value
 
 
 def _is_ready(node: Object) -> bool:

@@ -92,3 +92,12 @@ def test_a_stateful_set_of_one_pod_is_interrupted() -> None:
     workload(world, "db")["replicas"] = 1
 
     assert codes(Room(), world) == ["restart-interrupts"]
+
+
+@pytest.mark.parametrize(("at_once", "found"), [(1, []), (2, []), (3, ["no-room-to-surge"]), (99, ["no-room-to-surge"])])
+def test_as_many_new_pods_need_room_as_workloads_restart_at_the_same_time(at_once: int, found: list[str]) -> None:
+    world = healthy_world()
+    workload(world, "db")["replicas"] = 2
+    room = Room(nodes=[node("4"), node("1", "two")], pods=[pod("1"), pod("1"), pod("1")])
+
+    assert [each.code for each in room_findings(world.mesh(), room, SCOPE, at_once)] == found
