@@ -164,6 +164,7 @@ from ..module_utils.cluster.client import Cluster
 from ..module_utils.cluster.paths import NAMESPACES
 from ..module_utils.cluster.read import read_control_plane
 from ..module_utils.mesh.labelling import Relabelling, following, label_sentence, plan_labels, plan_restore
+from ..module_utils.mesh.managers import kept_by_product
 from ..module_utils.mesh.ordering import limited
 from ..module_utils.mesh.snapshot import Mesh
 from ..module_utils.mesh.words import some
@@ -202,12 +203,8 @@ def plan(module: AnsibleModule, cluster: Cluster, mesh: Mesh) -> list[Relabellin
 
 def warn_of_managers(module: AnsibleModule, changes: Iterable[Relabelling]) -> None:
     """Say whose labels these are, when somebody puts them back."""
-    kept: dict[str, list[str]] = {}
-    for change in changes:
-        for product in {manager.product for manager in change.managers if manager.puts_back and change.changed}:
-            kept.setdefault(product, []).append(change.namespace)
-    for product, names in kept.items():
-        module.warn(f"{product} owns the injection labels of {some(sorted(names))} and will put them back. Change them in Git.")
+    for product, names in kept_by_product((change.namespace, change.managers) for change in changes if change.changed).items():
+        module.warn(f"{product} owns the injection labels of {some(names)} and will put them back. Change them in Git.")
 
 
 def result_of(module: AnsibleModule, labelled: Iterable[Labelled]) -> Mapping:

@@ -15,7 +15,7 @@ description:
   - Names the tags of the old revision that a controller keeps in Git and would move back.
   - Looks at what a rolling restart meets in the namespaces to move. These are quotas, nodes and budgets without room, workloads that no
     restart moves, and workloads that stop before they start.
-  - Asks C(istioctl) too, when O(istioctl) is given.
+  - Asks C(istioctl) too, if there is one.
   - What M(meshops.istio.mesh_info) finds in a mesh is not repeated here.
 version_added: 0.1.0
 author:
@@ -100,7 +100,8 @@ from collections import Counter
 
 from ..module_utils._argspec import SAMPLE, ArgumentSpec
 from ..module_utils._module import failing_readably, mesh_module
-from ..module_utils.actions.preflight import Upgrade, look, version_of_istioctl
+from ..module_utils.actions.istioctl_checks import version_of_istioctl
+from ..module_utils.actions.preflight import Upgrade, look
 from ..module_utils.cluster.identity import identity_of
 from ..module_utils.mesh.finding import first_of_each_code
 from ..module_utils.mesh.permissions import STAGES, rules_of
@@ -126,7 +127,7 @@ def main() -> None:
     module = mesh_module(OPTIONS + SAMPLE)
     params = module.params
     with failing_readably(module) as cluster:
-        to_version = version_of_istioctl(module.run_command, params["istioctl"]) if params["istioctl"] else None
+        to_version = version_of_istioctl(params["istioctl"]) if params["istioctl"] else None
         upgrade = Upgrade(
             istio_namespace=params["istio_namespace"],
             stages=params["stages"],

@@ -32,6 +32,7 @@ from ..mesh.names import (
     OPERATOR_VERSION_LABEL,
     READER_SERVICE_ACCOUNT,
     REVISION_LABEL,
+    SELECTORS,
     istiod_name,
 )
 from ..mesh.refusal import Refusal
@@ -104,8 +105,7 @@ def _switched_off_as(live: Object, manifest: Object) -> Object:
     off = {entry["name"] for entry in live.get("webhooks") or () if entry.get("namespaceSelector") == NEVER_MATCH}
     if not off:
         return manifest
-    selectors = {"namespaceSelector": NEVER_MATCH, "objectSelector": NEVER_MATCH}
-    webhooks = [{**entry, **selectors} if entry["name"] in off else entry for entry in manifest["webhooks"]]
+    webhooks = [{**entry, **dict.fromkeys(SELECTORS, NEVER_MATCH)} if entry["name"] in off else entry for entry in manifest["webhooks"]]
     return {**manifest, "webhooks": webhooks}
 
 

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
-from ..cluster.client import Cluster, Object, Objects
+from ..cluster.client import Cluster, Objects
 from ..cluster.paths import AUTOSCALERS
 from ..cluster.read import read_control_plane
 from ..mesh.customisation import customisation
@@ -42,7 +41,8 @@ def ensure_present(cluster: Cluster, wanted: Wanted, *, run: RunCommand, check_m
         istioctl = Istioctl(run, cluster, wanted.istioctl, wanted.revision, wanted.operator_spec or {}, wanted.istio_namespace)
         manifests = istioctl.render()
         stale = differing(cluster, manifests) + left_over(cluster, manifests, wanted.revision, wanted.istio_namespace)
-        rendered = [*map(partial(as_applied, cluster), filter(is_customisation, manifests))] if wanted.like and check_mode else None
+        if wanted.like and check_mode:
+            rendered = [as_applied(cluster, manifest) for manifest in manifests if manifest["kind"] in CUSTOMISED]
         if stale:
             refuse_to_take_default(mesh, wanted.revision)
         if stale and not check_mode:
@@ -59,11 +59,6 @@ def ensure_present(cluster: Cluster, wanted: Wanted, *, run: RunCommand, check_m
         before={"exists": before is not None},
         after={"exists": True, "applied": stale} if stale else {"exists": before is not None},
     )
-
-
-def is_customisation(manifest: Object) -> bool:
-    """Whether a rendered object is one of those that customisation looks at."""
-    return manifest["kind"] in CUSTOMISED
 
 
 def _drift(cluster: Cluster, mesh: Mesh, wanted: Wanted, rendered: Objects | None) -> list[dict[str, Any]]:

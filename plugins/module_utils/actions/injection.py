@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from ..cluster.client import Cluster, Object
 from ..cluster.dry_run import dry_run_pod
+from ..cluster.parallel import in_parallel
 from ..cluster.read import read_control_plane, read_templates
 from ..mesh.births import (
     AGREES,
@@ -29,9 +29,6 @@ from ..mesh.births import (
 from ..mesh.injection import Outcome
 from ..mesh.snapshot import Mesh
 from .render import NOT_RENDERED, Renderer
-
-AT_ONCE = 8
-"""Dry runs under way at the same time."""
 
 
 @dataclass(frozen=True)
@@ -109,5 +106,4 @@ def _ask(cluster: Cluster, judgements: Sequence[Judgement]) -> list[Judgement]:
         birth = dry_run_pod(cluster, judgement.candidate.namespace, pod.labels, pod.annotations, host_network=pod.host_network)
         return Judgement(judgement.candidate, judgement.verdict, compare(judgement.verdict, birth.pod, birth.refusal))
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(ask, judgements))
+    return in_parallel(ask, judgements)

@@ -6,16 +6,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Callable
 
 from ..cluster.client import Cluster, Objects
 from ..cluster.kubeconfig import kubeconfig_file, private_file
 from ..mesh.refusal import Refusal
-
-with suppress(ImportError):  # connection.IMPORT_ERRORS has it, and mesh_module says so before anything is rendered
-    import yaml
+from ..mesh.yaml_text import load_all
 
 RunCommand = Callable[..., "tuple[int, str, str]"]
 
@@ -46,8 +44,7 @@ class Istioctl:
         """
         with self._operator_file() as operator:
             output = self._call(["manifest", "generate", "--filename", operator, "--revision", self.revision])
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster, where PyYAML was built with it
-        return [manifest for manifest in yaml.load_all(output, Loader=loader) if manifest]
+        return load_all(output)
 
     def install(self, wait_timeout: float) -> None:
         """Install the revision and wait for its pods.

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator, Sequence
 
@@ -37,7 +38,7 @@ def istioctl_findings(
 def _ask(command: Sequence[str], seconds: float) -> list[Message] | str:
     """The messages, or why there are none."""
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False)
+        done = _run(command, seconds)
     except subprocess.TimeoutExpired:
         return f"no answer within {seconds:g} s"
     except OSError as error:
@@ -48,6 +49,18 @@ def _ask(command: Sequence[str], seconds: float) -> list[Message] | str:
         return f"an answer that cannot be read: {_short(done.stdout)}"
     # precheck exits with 1 when it has found something; without any message it has failed
     return messages if messages or done.returncode == 0 else _short(done.stderr)
+
+
+def version_of_istioctl(binary: str, seconds: float = SECONDS) -> str | None:
+    """The version of an istioctl, None when it cannot be run or does not say."""
+    try:
+        return str(json.loads(_run([binary, "version", "--remote=false", "--output=json"], seconds).stdout)["clientVersion"]["version"])
+    except (OSError, subprocess.TimeoutExpired, ValueError, KeyError, TypeError):
+        return None
+
+
+def _run(command: Sequence[str], seconds: float) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds, check=False)
 
 
 def _silent(failures: dict[str, str], binary: str) -> Iterator[Finding]:

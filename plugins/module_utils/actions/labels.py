@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from ..cluster.client import Cluster, Object
 from ..cluster.errors import ClusterError, Conflict
+from ..cluster.parallel import in_parallel
 from ..cluster.paths import NAMESPACES
 from ..cluster.read import read_control_plane
 from ..mesh.injection import Outcome
@@ -20,7 +20,6 @@ from ..mesh.revisions import labels_of
 from ..mesh.snapshot import Mesh, injection_labels
 from ..mesh.words import counted, some
 
-THREADS = 8
 TRIES = 3
 """How often a namespace is tried that somebody else writes at the same time."""
 
@@ -56,8 +55,7 @@ def foretell(changes: Sequence[Relabelling]) -> list[Labelled]:
 
 def write_labels(changes: Sequence[Relabelling], mesh: Mesh, cluster: Cluster) -> list[Labelled]:
     """One merge patch for each namespace that changes, only while its injection labels are those that were planned from."""
-    with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(lambda change: _untouched(change) or _write(change, mesh, cluster), changes))
+    return in_parallel(lambda change: _untouched(change) or _write(change, mesh, cluster), changes)
 
 
 def _untouched(change: Relabelling) -> Labelled | None:

@@ -5,10 +5,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 from ..cluster.access import missing_rights
 from ..cluster.client import Cluster, Objects
@@ -110,12 +109,3 @@ def _unverified(host: str) -> Finding:
         "everything that is written.",
         "Give ca_cert, and leave validate_certs out.",
     )
-
-
-def version_of_istioctl(run: Callable[..., tuple[int, str, str]], binary: str) -> str | None:
-    """The version of an istioctl, None when it cannot be run or does not say."""
-    try:
-        code, output, _errors = run([binary, "version", "--remote=false", "--output=json"], handle_exceptions=False)
-        return str(json.loads(output)["clientVersion"]["version"]) if code == 0 else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None

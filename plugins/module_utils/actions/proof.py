@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..cluster.client import Cluster, Objects
-from ..cluster.dry_run import Birth, dry_run_pod
-from ..cluster.errors import ClusterError, Forbidden
+from ..cluster.dry_run import dry_run_pod_if_allowed
+from ..cluster.errors import ClusterError
 from ..cluster.waiting import poll
 from ..mesh.injectors import is_injector_refusal
 from ..mesh.names import VALIDATOR_SUFFIX
@@ -32,7 +32,7 @@ def births_before(cluster: Cluster, witnesses: Mapping[str, str], removed: str) 
     for namespace, revision in witnesses.items():
         if revision == removed:
             expected[namespace] = None
-        elif (answer := _ask(cluster, namespace)) and answer.pod:
+        elif (answer := dry_run_pod_if_allowed(cluster, namespace)) and answer.pod:
             expected[namespace] = revision_of_pod(answer.pod)
     return expected
 
@@ -59,7 +59,7 @@ def _proved(cluster: Cluster, removed: str, namespace: str, expected: str | None
 
 def _birth(cluster: Cluster, namespace: str, expected: str | None) -> tuple[str, str]:
     """What was proved, and what is wrong; both empty when others' rules or permissions forbid the question."""
-    answer = _ask(cluster, namespace)
+    answer = dry_run_pod_if_allowed(cluster, namespace)
     if answer and is_injector_refusal(answer.refusal):
         return "", f'pods in namespace "{namespace}" are rejected: {answer.refusal}'
     if not answer or answer.pod is None:
@@ -68,14 +68,6 @@ def _birth(cluster: Cluster, namespace: str, expected: str | None) -> tuple[str,
     if expected is not None and injected_by != expected:
         return "", f'pods in namespace "{namespace}" are injected by "{injected_by or "nobody"}" and not by "{expected}" as before'
     return f"pods in namespace {namespace} are injected by {injected_by or 'nobody'}", ""
-
-
-def _ask(cluster: Cluster, namespace: str) -> Birth | None:
-    """What a pod born now becomes, None when the user may not ask."""
-    try:
-        return dry_run_pod(cluster, namespace)
-    except Forbidden:
-        return None
 
 
 def prove_config(cluster: Cluster, removed: str, crds: Objects, namespace: str, wait_timeout: float) -> list[str]:

@@ -17,7 +17,7 @@ from ..mesh.revisions import labels_of
 from ..mesh.snapshot import Mesh
 from ..mesh.tag_removal import TAG_GUARDS, plan_tag_removal
 from ..mesh.tags import TagMove, TargetNotReady, is_claimed, maker_of, plan_tag
-from ..mesh.transition import unfinished_tags
+from ..mesh.transition import Transition, unfinished_tags
 from .evidence import asking_pods
 from .tag_proof import prove
 from .transaction import Transaction
@@ -52,9 +52,10 @@ def ensure_tag(
             return Moved(move, maker, mesh.tags[name].reason)
         return Moved(move, maker, carry_out(move, cluster, istio_namespace, wait_timeout))
     except TargetNotReady as refusal:
-        if check_mode or name not in unfinished_tags(mesh):
+        unfinished = unfinished_tags(mesh).get(name)
+        if check_mode or unfinished is None:
             raise
-        raise Refusal(f"{refusal} {_go_back(cluster, istio_namespace, name, wait_timeout)}") from refusal
+        raise Refusal(f"{refusal} {_go_back(cluster, istio_namespace, name, unfinished, wait_timeout)}") from refusal
 
 
 def ensure_no_tag(
@@ -79,14 +80,13 @@ def carry_out(move: TagMove, cluster: Cluster, istio_namespace: str, wait_timeou
         TargetNotReady: pods are not injected by the new owner; everything is as it was.
         Refusal: it could not be done; everything is as it was.
     """
-    proof = ""
     with Transaction(cluster) as transaction:
         transaction.write(move.changes)
-        if move.revision is not None and move.changed:
-            proof = prove(move.name, move.revision, cluster, istio_namespace, wait_timeout)
+        if move.revision is None or not move.changed:
+            return ""
+        proof = prove(move.name, move.revision, cluster, istio_namespace, wait_timeout)
         transaction.write(move.after_proof)
-        if move.revision is not None and move.changed:
-            _forget_transition(cluster, move.name)
+        _forget_transition(cluster, move.name)
     return proof
 
 
@@ -112,10 +112,9 @@ def _forget_transition(cluster: Cluster, tag: str) -> None:
         cluster.merge_patch(MUTATING_WEBHOOKS(name=thing["metadata"]["name"]), {"metadata": {"annotations": {TRANSITION_ANNOTATION: None}}})
 
 
-def _go_back(cluster: Cluster, istio_namespace: str, name: str, wait_timeout: float) -> str:
+def _go_back(cluster: Cluster, istio_namespace: str, name: str, unfinished: Transition, wait_timeout: float) -> str:
     """Undo what a run that died has begun; what came of it, as a sentence."""
     mesh = Mesh(read_control_plane(cluster, istio_namespace), istio_namespace)
-    unfinished = unfinished_tags(mesh)[name]
     begun = f"A run that died had begun to move it {unfinished}"
     try:
         if unfinished.previous is None:

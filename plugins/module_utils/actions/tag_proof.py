@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..cluster.client import Cluster
-from ..cluster.dry_run import dry_run_pod
-from ..cluster.errors import Forbidden
+from ..cluster.dry_run import dry_run_pod_if_allowed
 from ..cluster.read import read_control_plane
 from ..cluster.waiting import poll
 from ..mesh.injectors import is_injector_refusal
@@ -59,9 +58,8 @@ def _look(tag: str, revision: str, cluster: Cluster, istio_namespace: str) -> Lo
 def _birth(cluster: Cluster, namespace: str, labels: Mapping[str, str], revision: str) -> Look:
     """What a dry-run pod shows; nothing at all when somebody else than the injector refuses it."""
     where = f'a pod in namespace "{namespace}"' + (f" with the label {REVISION_LABEL}={labels[REVISION_LABEL]}" if labels else "")
-    try:
-        birth = dry_run_pod(cluster, namespace, labels)
-    except Forbidden:
+    birth = dry_run_pod_if_allowed(cluster, namespace, labels)
+    if birth is None:
         return Look()
     if birth.pod is None:
         return Look(f"{where} is rejected: {birth.refusal}") if is_injector_refusal(birth.refusal) else Look()

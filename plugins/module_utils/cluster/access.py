@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from ..mesh.permissions import EVERYWHERE, ISTIO, Missing, Right
 from .client import Cluster
+from .parallel import in_parallel
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-THREADS = 8
 
 
 def missing_rights(cluster: Cluster, rights: Iterable[Right], istio_namespace: str, namespaces: Sequence[str]) -> list[Missing]:
@@ -33,8 +32,7 @@ def missing_rights(cluster: Cluster, rights: Iterable[Right], istio_namespace: s
         lacking = tuple(namespace for namespace in places if not _may(cluster, right, namespace))
         return Missing(right, lacking) if lacking else None
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        return [found for found in pool.map(ask, rights) if found]
+    return [found for found in in_parallel(ask, rights) if found]
 
 
 def _may(cluster: Cluster, right: Right, namespace: str) -> bool:

@@ -49,6 +49,18 @@ def dry_run_pod(
         return Birth(refusal=error.detail or str(error))
 
 
+def dry_run_pod_if_allowed(cluster: Cluster, namespace: str, labels: Mapping[str, str] | None = None) -> Birth | None:
+    """The same, None when the user may not create pods there: nothing is proved then, and nothing is wrong.
+
+    Raises:
+        ClusterError: the question could not be asked for another reason.
+    """
+    try:
+        return dry_run_pod(cluster, namespace, labels)
+    except Forbidden:
+        return None
+
+
 def _pod(labels: Mapping[str, str], annotations: Mapping[str, str], host_network: bool) -> dict[str, Any]:
     """A pod that Pod Security "restricted", quotas on resources and most policies let pass."""
     resources = {"cpu": "10m", "memory": "16Mi"}

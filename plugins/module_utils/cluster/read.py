@@ -11,7 +11,7 @@ from typing import Any
 
 from ..mesh.injectors import is_injecting_entry
 from ..mesh.managers import LAST_APPLIED_ANNOTATION, owned_labels
-from ..mesh.names import ISTIOD_SELECTOR, PROXY_CONTAINER
+from ..mesh.names import ISTIO_DOMAIN, ISTIOD_SELECTOR, PROXY_CONTAINER
 from ..mesh.validators import is_validating_entry
 from .client import Cluster, Object, Objects
 from .paths import (
@@ -30,9 +30,6 @@ from .paths import (
 CONTAINERS = ("containers", "initContainers")
 LOOKS = 4096
 """How many different labels, containers and so on are remembered, to be one object for all pods that have them."""
-
-ISTIO_DOMAIN = "istio.io/"
-"""Part of the name of every label and annotation that Istio reads or writes."""
 
 Raw = dict[str, Objects]
 """Noun → objects, the input of mesh.snapshot.Mesh."""

@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 from ..mesh.room import Room
 from .client import Cluster, Object, Objects
 from .errors import Forbidden
-from .paths import DISRUPTION_BUDGETS, NODES, PODS, RESOURCE_QUOTAS
-
-THREADS = 8
+from .paths import DISRUPTION_BUDGETS, NODES, PODS, RESOURCE_QUOTAS, Resource
+from .read import without_managed_fields
 
 
 def read_room(cluster: Cluster, namespaces: Sequence[str]) -> Room:
@@ -24,25 +22,17 @@ def read_room(cluster: Cluster, namespaces: Sequence[str]) -> Room:
     """
     unseen: list[str] = []
 
-    def seen(read: Callable[[], Objects]) -> Objects:
+    def seen(resource: Resource, trim: Callable[[Object], Object] = without_managed_fields) -> Objects:
         try:
-            return read()
+            return cluster.list(resource(), trim=trim)
         except Forbidden as error:
             unseen.append(str(error))
             return []
 
-    with ThreadPoolExecutor(THREADS) as pool:
-        nodes = pool.submit(seen, lambda: cluster.list(NODES(), trim=_trim_node))
-        pods = pool.submit(seen, lambda: cluster.list(PODS(), trim=_trim_pod))
-        quotas = list(pool.map(lambda name: seen(lambda: cluster.list(RESOURCE_QUOTAS(name))), namespaces))
-        budgets = list(pool.map(lambda name: seen(lambda: cluster.list(DISRUPTION_BUDGETS(name))), namespaces))
-        return Room(
-            nodes.result(),
-            pods.result(),
-            [each for found in quotas for each in found],
-            [each for found in budgets for each in found],
-            sorted(unseen),
-        )
+    def in_scope(resource: Resource) -> Objects:
+        return [thing for thing in seen(resource) if thing["metadata"]["namespace"] in namespaces]
+
+    return Room(seen(NODES, _trim_node), seen(PODS, _trim_pod), in_scope(RESOURCE_QUOTAS), in_scope(DISRUPTION_BUDGETS), unseen)
 
 
 def _trim_node(node: Object) -> Object:

@@ -11,10 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from ..mesh.names import CONFIG_GROUPS, REMOTE_CLUSTER_SELECTOR, REVISION_LABEL, TAG_LABEL
 from .client import Cluster, Object, Objects
 from .errors import Forbidden, Missing
+from .parallel import AT_ONCE
 from .paths import API_GROUPS, CUSTOM_RESOURCE_DEFINITIONS, LEASES, MUTATING_WEBHOOKS, SECRETS, Resource
 from .read import Raw, without_managed_fields
 
-THREADS = 8
 ROUTES = "routes.gateway.networking.k8s.io"
 """The kinds of the Gateway API that istiod reads by revision as it reads its own; a Gateway may name a tag."""
 
@@ -33,7 +33,7 @@ def read_surroundings(cluster: Cluster, istio_namespace: str) -> Raw:
     names = [thing["metadata"]["name"] for thing in definitions]
     read_by_istiod = [name for name in names if name.endswith(ROUTES) or name.partition(".")[2] in CONFIG_GROUPS]
     versions = _versions(cluster)
-    with ThreadPoolExecutor(THREADS) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         leases = pool.submit(reader.list, f"leases in {istio_namespace}", LEASES(istio_namespace))
         secrets = pool.submit(reader.list, f"remote secrets in {istio_namespace}", SECRETS(istio_namespace), REMOTE_CLUSTER_SELECTOR)
         tags = pool.submit(cluster.list, MUTATING_WEBHOOKS(), metadata_only=True, label_selector=TAG_LABEL)

@@ -11,6 +11,7 @@ from typing import Any
 
 from .injection import Outcome, Verdict
 from .injectors import is_injector_refusal
+from .names import ISTIO_DOMAIN
 from .pod_template import PodTemplate
 from .refusal import Refusal
 from .selectors import Selector
@@ -146,7 +147,7 @@ def evidence(mesh: Mesh, judgement: Judgement) -> dict[str, Any]:
         "workload": str(candidate.owner or ""),
         "namespace_labels": dict(labels),
         "labels": dict(pod.labels),
-        "annotations": {key: value for key, value in pod.annotations.items() if "istio.io/" in key},
+        "annotations": {key: value for key, value in pod.annotations.items() if ISTIO_DOMAIN in key},
         "host_network": pod.host_network,
         "said": f"{judgement.verdict.outcome.value}: {judgement.verdict.reason}",
         "answer": judgement.comparison.answer if judgement.comparison else "",

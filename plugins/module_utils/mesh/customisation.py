@@ -7,13 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from .names import INJECTOR_CONFIG, istiod_name, with_revision
-
-with suppress(ImportError):  # the client library for Kubernetes needs PyYAML too, and mesh_module says when that is missing
-    import yaml
+from .yaml_text import load
 
 Object = Mapping[str, Any]
 
@@ -42,7 +39,7 @@ def customisation(
 
 
 def _yaml(text: str) -> dict[str, Any]:
-    found = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    found = load(text)
     return found if isinstance(found, dict) else {}
 
 

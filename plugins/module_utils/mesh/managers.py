@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -108,6 +108,16 @@ def managers_of(namespace: Mapping[str, Any]) -> list[Manager]:
     if tracker and not any(manager.habit is Habit.RECONCILES for manager in found):
         found.append(Manager(tracker, "Track", None, (), Habit.RECONCILES))
     return sorted(found, key=lambda manager: (not manager.puts_back, manager.name, manager.operation))
+
+
+def kept_by_product(managed: Iterable[tuple[str, Iterable[Manager]]]) -> dict[str, list[str]]:
+    """Product → the namespaces whose injection labels it puts back, sorted; from namespaces and their managers."""
+    kept: dict[str, set[str]] = {}
+    for namespace, managers in managed:
+        for manager in managers:
+            if manager.puts_back:
+                kept.setdefault(manager.product, set()).add(namespace)
+    return {product: sorted(names) for product, names in kept.items()}
 
 
 def tracker_of(thing: Mapping[str, Any]) -> str | None:

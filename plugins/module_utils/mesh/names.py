@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import re
 
+ISTIO_DOMAIN = "istio.io/"
+"""Part of the name of every label and annotation that Istio reads or writes, but for istio-injection."""
+
 REVISION_LABEL = "istio.io/rev"
 TAG_LABEL = "istio.io/tag"
 INJECTION_LABEL = "istio-injection"
@@ -44,7 +47,9 @@ DEFAULT_VALIDATOR = "istiod-default-validator"
 READER_SERVICE_ACCOUNT = "istio-reader-service-account"
 DEFAULT_ISTIO_NAMESPACE = "istio-system"
 NEVER_MATCH = {"matchLabels": {"istio.io/deactivated": "never-match"}}
-"""The selectors of an injector that istioctl has switched off (istioctl/pkg/util/common.go)."""
+"""What both selectors of an injector become when it is switched off, as istioctl does it (istioctl/pkg/util/common.go)."""
+
+SELECTORS = ("namespaceSelector", "objectSelector")
 
 OPERATOR_LABEL_PART = "operator.istio.io"
 """Labels with this part let istioctl prune an object together with a revision."""
@@ -122,7 +127,7 @@ def tag_service_name(tag: str) -> str:
 
 def lease_names(revision: str) -> tuple[str, ...]:
     """The locks that the istiods of one revision hold among themselves (pilot/pkg/leaderelection); they outlive it."""
-    return f"istio-gateway-deployment-{revision}", f"istio-gateway-status-leader-{revision}"
+    return tuple(f"{prefix}{revision}" for prefix in LEASE_PREFIXES)
 
 
 def validator_name(revision: str, istio_namespace: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from .names import GATEWAY_TEMPLATES_ANNOTATION, INJECT_LABEL
 from .pod_template import PodTemplate
 from .selectors import Requirement, Selector
+from .yaml_text import load
 
 with suppress(ImportError):  # the client library for Kubernetes needs PyYAML too, and mesh_module says when that is missing
     import yaml
@@ -43,8 +44,7 @@ class InjectionPolicy:
 def parse_policy(config: str) -> InjectionPolicy | None:
     """From the YAML that istiod reads; None when istiod could not read it either, and goes on with what it has read before."""
     try:
-        # Most of the text is one string for every template: the fast loader, where PyYAML was built with it, needs a millisecond.
-        found = yaml.load(config, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        found = load(config)
         return InjectionPolicy(
             enabled=found.get("policy") == "enabled",
             never=tuple(_selectors(found.get("neverInjectSelector"))),

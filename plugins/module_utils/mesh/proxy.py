@@ -12,6 +12,7 @@ from typing import Any
 from .names import DEFAULT_DISCOVERY_ADDRESS
 from .revisions import labels_of
 from .selectors import Selector
+from .versions import version_of_image
 from .workloads import proxy_of, revision_of_pod
 
 Facts = Mapping[str, Any]
@@ -30,7 +31,7 @@ def proxy_facts(pod: Mapping[str, Any]) -> dict[str, Any] | None:
     return {
         "revision": revision_of_pod(pod),
         "proxy_image": image,
-        "proxy_version": image.partition("@")[0].rpartition("/")[2].partition(":")[2] or None,
+        "proxy_version": version_of_image(image),
         "discovery_address": _discovery_address(proxy),
         "resources": {kind: dict(amounts) for kind, amounts in (proxy.get("resources") or {}).items() if isinstance(amounts, Mapping)},
         "native_sidecar": any(part is proxy for part in pod["spec"].get("initContainers") or ()),

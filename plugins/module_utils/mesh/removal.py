@@ -119,10 +119,7 @@ def _proxies(revision: str, answers: Iterable[IstiodAnswer]) -> list[str]:
 
 def templates(mesh: Mesh) -> list[Template]:
     """Those of Deployments, StatefulSets and DaemonSets."""
-    return [
-        Template(owner, PodTemplate.parse((controller.get("spec") or {}).get("template") or {}))
-        for owner, controller in mesh.controllers.items()
-    ]
+    return [template_of(controller) for controller in mesh.controllers.values()]
 
 
 def _rendered(mesh: Mesh, revision: str, evidence: Evidence) -> Iterator[str]:

@@ -11,7 +11,7 @@ from typing import Any
 from .finding import ERROR, INFO, WARNING, Finding
 from .names import CONFIG_GROUPS, VERSION_LABELS
 from .revisions import labels_of
-from .versions import Minor, minor_of
+from .versions import Minor, dotted, minor_of
 from .words import some
 
 KUBERNETES_MINIMUM: dict[Minor, Minor] = {
@@ -42,7 +42,7 @@ def skew_findings(kubernetes: str | None, before: str | None, after: str | None)
             "kubernetes-too-old",
             WARNING,
             "Cluster",
-            f"Istio {after} is made for Kubernetes {_dotted(minimum)} and newer, and this is {kubernetes}.",
+            f"Istio {after} is made for Kubernetes {dotted(minimum)} and newer, and this is {kubernetes}.",
             "Upgrade Kubernetes first, or choose an older Istio.",
         )
     unknown = [str(version) for version, minor in ((kubernetes, server), (before, old), (after, new)) if version and not minor]
@@ -101,7 +101,3 @@ def definition_findings(definitions: Iterable[Mapping[str, Any]], after: str | N
 def _minors(definition: Mapping[str, Any]) -> list[Minor]:
     """What its version labels tell; the newest counts, because only one of the tools that write them has upgraded it."""
     return [minor for label in VERSION_LABELS if (minor := minor_of(labels_of(definition).get(label)))]
-
-
-def _dotted(minor: Minor) -> str:
-    return ".".join(str(part) for part in minor)

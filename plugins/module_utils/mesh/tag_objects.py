@@ -25,6 +25,7 @@ from .names import (
     NEVER_MATCH,
     OPERATOR_LABEL_PART,
     REVISION_LABEL,
+    SELECTORS,
     SWITCHED_OFF_ANNOTATION,
     TAG_LABEL,
     istiod_name,
@@ -36,7 +37,6 @@ from .refusal import Refusal
 from .revisions import annotations_of, labels_of
 from .snapshot import Mesh
 
-SELECTORS = ("namespaceSelector", "objectSelector")
 HELM_ANNOTATIONS = (HELM_RELEASE_ANNOTATION, HELM_NAMESPACE_ANNOTATION)
 
 

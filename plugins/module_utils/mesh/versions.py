@@ -21,6 +21,11 @@ def minor_of(version: str | None) -> Minor | None:
     return None if minor == _PLACEHOLDER else minor
 
 
+def dotted(minor: Minor) -> str:
+    """As people write it: "1.30"."""
+    return ".".join(str(part) for part in minor)
+
+
 def version_of_image(image: str) -> str | None:
     """The tag of an image, None when it has none: "1.30.3-distroless" of "registry:5000/istio/proxyv2:1.30.3-distroless@sha256:…"."""
     tag = image.partition("@")[0].rpartition("/")[2].partition(":")[2]

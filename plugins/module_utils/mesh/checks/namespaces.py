@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from ..ambient import AMBIENT, is_ambient
 from ..finding import ERROR, INFO, WARNING, Finding
 from ..injection import SILENT, Outcome
-from ..managers import managers_of
+from ..managers import kept_by_product, managers_of
 from ..names import DATAPLANE_LABEL, INJECTION_LABEL, REVISION_LABEL
 from ..selectors import Labels
 from ..snapshot import Mesh
@@ -76,18 +76,13 @@ def _kept_in_git(mesh: Mesh) -> Iterator[Finding]:
 
     A namespace that follows a tag is well: an upgrade moves the tag.
     """
-    kept: dict[str, list[str]] = {}
-    for namespace in mesh.raw["namespaces"]:
-        name = namespace["metadata"]["name"]
-        if not asks_for_injection(mesh.namespaces.get(name, {})) or mesh.tag_used_by(name):
-            continue
-        for product in {manager.product for manager in managers_of(namespace) if manager.puts_back}:
-            kept.setdefault(product, []).append(name)
+    asking = [name for name, labels in mesh.namespaces.items() if asks_for_injection(labels) and not mesh.tag_used_by(name)]
+    kept = kept_by_product((name, managers_of(mesh.namespace_objects[name])) for name in asking)
     for product, names in kept.items():
         yield Finding(
             "namespace-label-in-git",
             INFO,
-            f"Namespace {min(names)}",
-            f"{product} keeps the injection labels of {counted(len(names), 'namespace')} and puts them back: {some(sorted(names))}.",
+            f"Namespace {names[0]}",
+            f"{product} keeps the injection labels of {counted(len(names), 'namespace')} and puts them back: {some(names)}.",
             "Let these namespaces follow a tag, which moves without them; or change their labels in Git.",
         )

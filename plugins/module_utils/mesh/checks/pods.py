@@ -14,7 +14,7 @@ from ..names import REVISION_LABEL, STATUS_ANNOTATION
 from ..pod_template import PodTemplate
 from ..revisions import annotations_of, labels_of
 from ..snapshot import Mesh
-from ..versions import Minor, minor_of
+from ..versions import Minor, dotted, minor_of
 from ..words import counted, some
 from ..workloads import Pod, is_over, proxy_of
 from .namespaces import asks_for_injection
@@ -120,7 +120,7 @@ def _skew(mesh: Mesh) -> Iterator[Finding]:
     for (revision, proxy), found in sorted(pods.items()):
         istiod = minors[revision] or proxy
         names = [str(pod) for pod in found]
-        said = f'{counted(len(found), "pod")} with a proxy of {_dotted(proxy)} on revision "{revision}" of {_dotted(istiod)}'
+        said = f'{counted(len(found), "pod")} with a proxy of {dotted(proxy)} on revision "{revision}" of {dotted(istiod)}'
         if proxy > istiod:
             yield Finding(
                 "proxies-newer-than-istiod",
@@ -137,7 +137,3 @@ def _skew(mesh: Mesh) -> Iterator[Finding]:
                 f"{said}: {some(names)}. More than {MINORS_APART} minor versions apart is not supported; proxies may reject what they get.",
                 "Restart them, so that they get the version of their istiod.",
             )
-
-
-def _dotted(minor: Minor) -> str:
-    return ".".join(str(part) for part in minor)
